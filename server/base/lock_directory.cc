@@ -1,6 +1,10 @@
 #include "server/base/lock_directory.h"
 
+#include <fcntl.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -26,6 +30,36 @@ absl::Status CheckLockDirectory(const std::string& path) {
   const std::string bare(path == "/" ? "/" : absl::StripSuffix(path, "/"));
   struct stat info = {};
   return lstat(bare.c_str(), &info) == 0 ? JudgeLockDirectory(bare, info) : absl::OkStatus();
+}
+
+std::string LockFileName(std::string device) {
+  std::replace_if(
+      device.begin(), device.end(), [](unsigned char c) { return !std::isalnum(c) && c != '-'; }, '_');
+  return device + ".lock";
+}
+
+std::string LockHolder(int fd) {
+  struct flock lock = {};
+  lock.l_type = F_WRLCK;
+  if (fcntl(fd, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return "";
+  return lock.l_pid > 0 ? absl::StrCat("process ", lock.l_pid) : "a process of another container or host";
+}
+
+absl::Status InUseError(absl::string_view id, absl::string_view model, absl::string_view holder,
+                        absl::string_view path) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("device ", id, " (", model, ") is in use by ", holder, ", which holds ", path));
+}
+
+absl::Status CheckUnlocked(absl::string_view directory, absl::string_view uuid, absl::string_view id,
+                           absl::string_view model) {
+  const absl::string_view folder = directory == "/" ? directory : absl::StripSuffix(directory, "/");
+  const std::string path = absl::StrCat(folder, "/", LockFileName(std::string(uuid.empty() ? id : uuid)));
+  const int fd = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return absl::OkStatus();
+  const std::string holder = LockHolder(fd);
+  close(fd);
+  return holder.empty() ? absl::OkStatus() : InUseError(id, model, holder, path);
 }
 
 }  // namespace attune

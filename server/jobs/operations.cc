@@ -71,6 +71,7 @@ absl::StatusOr<Operations::Started> Operations::Start(const Wanted& wanted) {
   job.operation.set_request_id(wanted.request_id);
   job.operation.set_principal(wanted.principal);
   job.operation.mutable_progress()->set_phase(v1::OperationProgress::PHASE_QUEUED);
+  job.operation.mutable_progress()->set_message(wanted.detail);
   SetTimestamp(absl::Now(), job.operation.mutable_create_time());
   job.device_class = wanted.device_class;
   job.home = wanted.home;
@@ -298,6 +299,20 @@ void Operations::Follow() {
     if (job.ok()) live->Update([&job](v1::Operation& operation) { operation = job->operation; });
     if (!job.ok() || job->operation.done()) dropped_.erase(name);
   }
+}
+
+void Operations::LeaveToOthers(const std::shared_ptr<LiveOperation>& live, absl::string_view why) {
+  live->Update([why](v1::Operation& operation) {
+    operation.set_state(v1::Operation::STATE_QUEUED);
+    operation.mutable_progress()->Clear();
+    operation.mutable_progress()->set_phase(v1::OperationProgress::PHASE_QUEUED);
+    operation.mutable_progress()->set_message(std::string(why));
+  });
+  if (absl::Status saved = Save(*live); !saved.ok()) {
+    LogWarning("job does not say why it waits", {{"job", live->name()}, {"error", saved.message()}});
+  }
+  GiveBack(live);
+  Drop(live);
 }
 
 void Operations::GiveBack(const std::shared_ptr<LiveOperation>& live) {

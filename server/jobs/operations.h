@@ -74,6 +74,7 @@ class Operations {
     std::string home = {};
     int64_t priority = 0;
     bool here = true;
+    std::string detail = {};  // what it says of itself while it waits
   };
   struct Started {
     std::shared_ptr<LiveOperation> live;  // null when this process has no part in it
@@ -111,6 +112,8 @@ class Operations {
   void Follow();
   // Stores the progress of what runs here, for who asks another host.
   void KeepProgress();
+  // Gives an unfinished job back to the queue for other holders: there it waits, and says why it does.
+  void LeaveToOthers(const std::shared_ptr<LiveOperation>& live, absl::string_view why);
   // Gives an unfinished job back to the queue.
   void GiveBack(const std::shared_ptr<LiveOperation>& live);
   // Nothing waits for the store any longer.

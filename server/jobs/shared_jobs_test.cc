@@ -30,6 +30,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr absl::Duration kLease = absl::Milliseconds(400);
 
@@ -350,6 +351,65 @@ TEST_F(SharedJobsTest, AHostThatGoesOnWithItsJobAfterAnOutageClaimsNoOther) {
   for (const std::string& name : {first, second}) {
     EXPECT_EQ(AwaitEnd(*gateway, name).state(), v1::Operation::STATE_SUCCEEDED);
   }
+}
+
+const absl::Status kHeld = absl::FailedPreconditionError("device cuda:0 (L4) is in use by process 7");
+
+TEST_F(SharedJobsTest, AHostWhoseCardAnotherProcessHoldsLeavesItsClassToOthers) {
+  const auto gateway = Make("gateway", /*gateway=*/true);
+  const auto a = Make("a", /*gateway=*/false, /*start=*/false);
+  a->device.set_available(kHeld);
+  ASSERT_TRUE(a->tuner().Resume().ok());
+  const std::string name = Tune(*a, alias());
+  AwaitLooks(*a);
+  const store::Job waits = *store_.queue().Get(name);
+  EXPECT_EQ(waits.epoch, 0);
+  EXPECT_EQ(waits.operation.state(), v1::Operation::STATE_QUEUED);
+  EXPECT_EQ(waits.operation.progress().message(),
+            "waits for a card that is free; on host a, device cuda:0 (L4) is in use by process 7");
+  const auto b = Make("b");
+  EXPECT_EQ(AwaitEnd(*gateway, name).state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_EQ(store_.queue().Get(name)->holder, "b");
+}
+
+TEST_F(SharedJobsTest, AHostClaimsForItsCardOnceNobodyElseHoldsIt) {
+  const auto a = Make("a");
+  a->device.set_available(kHeld);
+  const std::string name = Tune(*a, alias());
+  AwaitLooks(*a);
+  EXPECT_EQ(store_.queue().Get(name)->epoch, 0);
+  a->device.set_available(absl::OkStatus());
+  EXPECT_EQ(AwaitEnd(*a, name).state(), v1::Operation::STATE_SUCCEEDED);
+}
+
+TEST_F(SharedJobsTest, AJobWhoseCardTurnsOutToBeHeldGoesBackToTheQueueAndWasNotLost) {
+  const auto gateway = Make("gateway", /*gateway=*/true);
+  const auto a = Make("a", /*gateway=*/false, /*start=*/false);
+  a->device.HoldAtOpen(kHeld);
+  ASSERT_TRUE(a->tuner().Resume().ok());
+  const std::string name = Tune(*gateway, alias());
+  AwaitTrue("its return", [&] {
+    const store::Job job = *store_.queue().Get(name);
+    return job.epoch > 0 && job.holder.empty();
+  });
+  AwaitLooks(*a);
+  const store::Job given = *store_.queue().Get(name);
+  EXPECT_EQ(given.epoch, 1) << "it is not claimed again";
+  EXPECT_THAT(given.lost_by, IsEmpty());
+  EXPECT_EQ(given.operation.state(), v1::Operation::STATE_QUEUED);
+  EXPECT_THAT(given.operation.progress().message(), HasSubstr("on host a, device cuda:0 (L4) is in use by process 7"));
+  const auto b = Make("b");
+  EXPECT_EQ(AwaitEnd(*gateway, name).state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_EQ(store_.queue().Get(name)->holder, "b");
+}
+
+TEST_F(SharedJobsTest, WhatNamesACardThatIsHeldFails) {
+  const auto a = Make("a", /*gateway=*/false, /*start=*/false);
+  a->device.HoldAtOpen(kHeld);
+  ASSERT_TRUE(a->tuner().Resume().ok());
+  const v1::Operation done = AwaitEnd(*a, Tune(*a, "cuda:0"));
+  EXPECT_EQ(done.state(), v1::Operation::STATE_FAILED);
+  EXPECT_EQ(done.error().message(), kHeld.message());
 }
 
 TEST_F(SharedJobsTest, ALostHostsJobGoesOnElsewhere) {

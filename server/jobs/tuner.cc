@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <new>
+#include <set>
 #include <stop_token>
 #include <thread>
 #include <utility>
@@ -210,13 +211,28 @@ class JobTuner : public Tuner {
     return here.front()->class_alias() == name ? host_.fleet->FindClass(here.front()->fingerprint()) : nullptr;
   }
 
-  // This host's cards of a class, as a list; empty without one.
+  // This host's cards of a class, as a list; empty without one. Those that other processes hold only where they hold
+  // all.
   std::string CardsOfClass(absl::string_view device_class) const {
     std::vector<const v1::Device*> cards;
+    std::vector<const v1::Device*> available;
     for (const v1::Device& device : host_.devices) {
-      if (device.fingerprint() == device_class && slots_.contains(device.id())) cards.push_back(&device);
+      if (device.fingerprint() != device_class || !slots_.contains(device.id())) continue;
+      cards.push_back(&device);
+      if (slots_.at(device.id())->Available().ok()) available.push_back(&device);
     }
-    return catalog::ListOf(cards);
+    return catalog::ListOf(available.empty() ? cards : available);
+  }
+
+  // What keeps this host from all cards of a class that it has; OK where one is to be had.
+  absl::Status CanHave(absl::string_view device_class) const {
+    absl::Status status;
+    for (const auto& [id, slot] : slots_) {
+      if (slot->device().fingerprint() != device_class) continue;
+      status = slot->Available();
+      if (status.ok()) return status;
+    }
+    return status;
   }
 
   // The request of a job as one for this host's cards, where it may be worked on by other hosts' too.
@@ -264,12 +280,14 @@ class JobTuner : public Tuner {
     if (!wanted.ok()) return wanted.status();
     wanted->device_class = of_class.fingerprint();
     const std::string cards = CardsOfClass(wanted->device_class);
-    wanted->here = !cards.empty() && TakesWork();
+    const absl::Status available = CanHave(wanted->device_class);
+    wanted->here = !cards.empty() && TakesWork() && available.ok();
+    if (!available.ok()) wanted->detail = WhyNotHere(available);
     absl::StatusOr<Operations::Started> started = operations_.Start(*wanted);
     if (!started.ok()) return started.status();
     if (started->fresh) {
       const std::string here = kind.On(request, cards);
-      EnqueueFound(started->live, kind, here, kind.Terms(here), /*for_any_host=*/true);
+      EnqueueFound(started->live, kind, here, kind.Terms(here), WhoseJob::kWhoBegins);
     }
     return std::move(started->operation);
   }
@@ -341,7 +359,10 @@ class JobTuner : public Tuner {
     const bool here = terms.ok() && SlotsFor(terms->device).ok();
     const std::shared_ptr<LiveOperation> live = operations_.Adopt(job, here ? terms->identity : job.name, claimed);
     if (live == nullptr) return;
-    if (job.lost_by.size() < store::kMostLosses) return EnqueueFound(live, kind, request, terms);
+    const bool any_hosts = !job.device_class.empty() && job.home.empty();
+    if (job.lost_by.size() < store::kMostLosses) {
+      return EnqueueFound(live, kind, request, terms, any_hosts ? WhoseJob::kAnyHosts : WhoseJob::kThisHosts);
+    }
     live->Withdraw();
     End(live, v1::Operation::STATE_FAILED,
         absl::AbortedError(absl::StrCat("its host was lost ", job.lost_by.size(), " times (",
@@ -355,13 +376,19 @@ class JobTuner : public Tuner {
     if (live != nullptr && live->Withdraw()) End(live, v1::Operation::STATE_CANCELLED);
   }
 
-  // A job as the queue had it: it fails when its request cannot be read, or none of its cards is here. `for_any_host`:
-  // until it begins, it is left to others when this host drains.
+  // Whose a job in the lanes is.
+  enum class WhoseJob {
+    kThisHosts,
+    kAnyHosts,   // leased here; goes back to the queue where another process turns out to hold the card
+    kWhoBegins,  // and nobody's before: it is left to others while this host drains, or cannot begin it at once
+  };
+
+  // A job as the queue had it: it fails when its request cannot be read, or none of its cards is here.
   void EnqueueFound(const std::shared_ptr<LiveOperation>& live, const JobKind& kind, const std::string& request,
-                    const absl::StatusOr<JobTerms>& terms, bool for_any_host = false) {
+                    const absl::StatusOr<JobTerms>& terms, WhoseJob whose = WhoseJob::kThisHosts) {
     const absl::StatusOr<std::vector<trials::DeviceSlot*>> slots =
         terms.ok() ? SlotsFor(terms->device) : absl::StatusOr<std::vector<trials::DeviceSlot*>>(terms.status());
-    if (slots.ok()) return Enqueue(live, kind, request, *terms, *slots, for_any_host);
+    if (slots.ok()) return Enqueue(live, kind, request, *terms, *slots, whose);
     live->Withdraw();
     End(live, v1::Operation::STATE_FAILED, slots.status());
   }
@@ -375,15 +402,16 @@ class JobTuner : public Tuner {
 
   // `slots`: of the cards that it names, those with fewer jobs first.
   void Enqueue(const std::shared_ptr<LiveOperation>& live, const JobKind& kind, const std::string& request,
-               const JobTerms& terms, const std::vector<trials::DeviceSlot*>& slots, bool for_any_host = false) {
+               const JobTerms& terms, const std::vector<trials::DeviceSlot*>& slots,
+               WhoseJob whose = WhoseJob::kThisHosts) {
     const bool takes_card = terms.cards != Cards::kNone;
-    const auto run = [this, live, &kind, request, priority = terms.priority, sisters = terms.sisters, takes_card,
-                      for_any_host, cards = CardsOf(slots)](const std::string& device, const trials::Waiter& waiter) {
-      if (for_any_host && !TakesWork()) {
+    const auto run = [this, live, &kind, request, priority = terms.priority, sisters = terms.sisters, takes_card, whose,
+                      cards = CardsOf(slots)](const std::string& device, const trials::Waiter& waiter) {
+      if (whose == WhoseJob::kWhoBegins && (!TakesWork() || !slots_.at(device)->Available().ok())) {
         if (live->Withdraw()) operations_.Drop(live);
         return;
       }
-      RunJob(live, takes_card ? device : "", [&] {
+      RunJob(live, takes_card ? device : "", whose, [&] {
         const JobLanes::Help help(lanes_, sisters > 0 ? SistersOf(device) : std::vector<std::string>(), sisters);
         std::vector<trials::DeviceSlot*> helping;
         for (const std::string& id : help.devices()) helping.push_back(slots_.at(id).get());
@@ -401,7 +429,7 @@ class JobTuner : public Tuner {
       });
     };
     JobLanes::Job job{live->waiter(), run, [live] { return live->taken(); }, [live] { return live->done(); },
-                      for_any_host};
+                      whose == WhoseJob::kWhoBegins};
     if (!takes_card) return lanes_.AddWithout(slots.front()->device().id(), std::move(job));
     std::vector<std::string> devices;
     for (const trials::DeviceSlot* slot : slots) devices.push_back(slot->device().id());
@@ -556,7 +584,7 @@ class JobTuner : public Tuner {
   }
 
   // A job's life on its thread. `run` gives what fills in the response.
-  void RunJob(const std::shared_ptr<LiveOperation>& live, const std::string& device,
+  void RunJob(const std::shared_ptr<LiveOperation>& live, const std::string& device, WhoseJob whose,
               const std::function<absl::StatusOr<Fill>()>& run) {
     if (!live->Begin(device) || !operations_.Lease(live)) return;
     LogJob("job started", live->Snapshot(), live->trace());
@@ -565,6 +593,10 @@ class JobTuner : public Tuner {
     if (fill.ok()) return operations_.Finish(live, v1::Operation::STATE_SUCCEEDED, absl::OkStatus(), *fill);
     if (live->lost() || store::IsStale(fill.status())) return operations_.Drop(live);
     if (!live->stop_token().stop_requested()) {
+      const bool may_go = whose != WhoseJob::kThisHosts && !device.empty() && absl::IsFailedPrecondition(fill.status());
+      if (may_go && !slots_.at(device)->Available().ok()) {
+        return operations_.LeaveToOthers(live, WhyNotHere(fill.status()));
+      }
       End(live, v1::Operation::STATE_FAILED, fill.status());
       return CancelParts(live->name(), /*stored=*/true);
     }
@@ -632,10 +664,29 @@ class JobTuner : public Tuner {
     }
   }
 
+  // Says once that another process holds a card, and once that none does any more. Of the thread that looks for work.
+  bool IsToBeHad(const trials::DeviceSlot& slot) {
+    const absl::Status available = slot.Available();
+    const std::string& id = slot.device().id();
+    if (!available.ok() && held_elsewhere_.insert(id).second) {
+      LogWarning("another process has a card: no jobs are claimed for it until it is free",
+                 {{"host", holder_}, {"device", id}, {"error", available.message()}});
+    }
+    if (available.ok() && held_elsewhere_.erase(id) > 0) {
+      LogInfo("no other process has the card any more", {{"host", holder_}, {"device", id}});
+    }
+    return available.ok();
+  }
+
+  std::string WhyNotHere(const absl::Status& status) const {
+    return absl::StrCat("waits for a card that is free; on host ", holder_, ", ", status.message());
+  }
+
   // Where a job of a class would begin at once.
   std::vector<store::Room> Rooms() {
     std::vector<store::Room> rooms;
     for (const auto& [id, slot] : slots_) {
+      if (!IsToBeHad(*slot)) continue;
       const std::string& device_class = slot->device().fingerprint();
       for (const trials::Priority priority :
            {trials::Priority::kInteractive, trials::Priority::kBackground, trials::Priority::kIdle}) {
@@ -705,7 +756,8 @@ class JobTuner : public Tuner {
   const bool shared_;  // with other hosts
   const std::function<bool()> takes_work_;
   std::atomic<bool> draining_ = false;
-  std::mutex look_mutex_;  // guards what follows
+  std::set<std::string> held_elsewhere_;  // cards, as IsToBeHad found
+  std::mutex look_mutex_;                 // guards what follows
   std::condition_variable_any look_;
   bool look_soon_ = false;
   Renewed renewed_;

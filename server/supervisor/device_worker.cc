@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/descriptor.h"
 #include "server/base/clock.h"
+#include "server/base/lock_directory.h"
 #include "server/base/log.h"
 #include "server/supervisor/back_off.h"
 #include "server/supervisor/connection.h"
@@ -55,6 +56,12 @@ class DeviceWorkerImpl : public DeviceWorker {
 
   absl::Status Open() override {
     return InTurn([&]() -> absl::Status { return Connect(); });
+  }
+
+  absl::Status Available() override {
+    const std::lock_guard lock(mutex_);
+    if (connection_ != nullptr) return absl::OkStatus();
+    return CheckUnlocked(options_.lock_dir, device_.uuid(), device_.id(), device_.model());
   }
 
   absl::StatusOr<worker::v1::PrepareResponse> Prepare(const worker::v1::PrepareRequest& prepare) override {

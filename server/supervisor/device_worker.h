@@ -24,6 +24,9 @@ class DeviceWorker {
   virtual const v1::Device& device() const = 0;
   // Starts the worker if there is none. FailedPrecondition when another process holds the device.
   virtual absl::Status Open() = 0;
+  // Whether Open would find the device free of other processes, as far as that is seen without starting one; otherwise
+  // what it would say. Any thread may call it, and waits for no call.
+  virtual absl::Status Available() = 0;
   virtual absl::StatusOr<worker::v1::PrepareResponse> Prepare(const worker::v1::PrepareRequest& request) = 0;
   virtual absl::StatusOr<worker::v1::TrialResponse> Trial(const worker::v1::TrialRequest& request) = 0;
   virtual absl::StatusOr<worker::v1::PlayOffResponse> PlayOff(const worker::v1::PlayOffRequest& request) = 0;

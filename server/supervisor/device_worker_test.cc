@@ -292,6 +292,21 @@ TEST_F(DeviceWorkerTest, TwoNeverHoldOneDevice) {
   EXPECT_TRUE(second->Prepare(PrepareOf(6)).ok());
 }
 
+TEST_F(DeviceWorkerTest, SaysWhoHasTheDeviceWithoutStartingAProcess) {
+  EXPECT_TRUE(worker().Available().ok()) << "nobody had it yet";
+  ASSERT_TRUE(worker().Prepare(PrepareOf(5)).ok());
+  EXPECT_TRUE(worker().Available().ok()) << "it has the device itself";
+  const std::string pid = Pid(Trial("ok").detail());
+  const std::unique_ptr<DeviceWorker> second = MakeDeviceWorker(options_, device_);
+  const absl::Status held = second->Available();
+  EXPECT_TRUE(absl::IsFailedPrecondition(held));
+  EXPECT_EQ(held, second->Open());
+  EXPECT_THAT(std::string(held.message()), HasSubstr("is in use by process " + pid));
+  EXPECT_EQ(Pid(Trial("ok").detail()), pid) << "the lock is the first one's still";
+  worker_.reset();
+  EXPECT_TRUE(second->Available().ok());
+}
+
 TEST_F(DeviceWorkerTest, AKilledProcessLeavesItsLockToTheNext) {
   ASSERT_TRUE(worker().Prepare(PrepareOf(5)).ok());
   for (int i = 0; i < 5; ++i) {

@@ -24,6 +24,8 @@ class DeviceSlot {
   ~DeviceSlot();
 
   const v1::Device& device() const { return worker_->device(); }
+  // As supervisor::DeviceWorker has it; waits for no turn.
+  absl::Status Available() const { return worker_->Available(); }
 
  private:
   friend class DeviceUse;

@@ -5,8 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cctype>
 #include <filesystem>
 
 #include "absl/cleanup/cleanup.h"
@@ -19,10 +17,7 @@ namespace attune::worker {
 namespace {
 
 std::string FileName(const attune::v1::Device& device) {
-  std::string name = device.uuid().empty() ? device.id() : device.uuid();
-  std::replace_if(
-      name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c) && c != '-'; }, '_');
-  return name + ".lock";
+  return LockFileName(device.uuid().empty() ? device.id() : device.uuid());
 }
 
 // As mkdir -p. What is there already is judged when it is opened.
@@ -62,14 +57,6 @@ int Kept(int fd) {
   return kept;
 }
 
-// "process 12", or what can be said of one that this process cannot see; empty when nobody holds it any more.
-std::string Holder(int fd) {
-  struct flock lock = {};
-  lock.l_type = F_WRLCK;
-  if (fcntl(fd, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return "";
-  return lock.l_pid > 0 ? absl::StrCat("process ", lock.l_pid) : "a process of another container or host";
-}
-
 }  // namespace
 
 absl::Status DeviceLock::MakeDirectory(const std::string& directory) { return MakeDirectories(directory); }
@@ -94,10 +81,9 @@ absl::StatusOr<DeviceLock> DeviceLock::Take(const std::string& directory, const 
     lock.l_type = F_WRLCK;
     if (fcntl(taken.fd_, F_SETLK, &lock) == 0) return taken;
     if (errno != EAGAIN && errno != EACCES) return absl::ErrnoToStatus(errno, path);
-    const std::string holder = Holder(taken.fd_);
+    const std::string holder = LockHolder(taken.fd_);
     if (holder.empty()) continue;  // it has let go in between
-    return absl::FailedPreconditionError(
-        absl::StrCat("device ", device.id(), " (", device.model(), ") is in use by ", holder, ", which holds ", path));
+    return InUseError(device.id(), device.model(), holder, path);
   }
 }
 

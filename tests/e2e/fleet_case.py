@@ -13,10 +13,10 @@ class FleetCase(DaemonTest):
         self.server = postgresql.PostgresqlServer()
         self.addCleanup(self.server.close)
 
-    def member(self, name, start=True, gateway=False):
+    def member(self, name, start=True, gateway=False, flags=()):
         directory = self.directory / name
         directory.mkdir(exist_ok=True)
-        daemon = Daemon(directory, flags=[f"--store={self.server.target}", "--trial_timeout=10m"])
+        daemon = Daemon(directory, flags=[f"--store={self.server.target}", "--trial_timeout=10m", *flags])
         self.addCleanup(lambda: daemon.process and daemon.process.poll() is None and daemon.kill())
         environment = without_opencl(directory) if gateway else {}
         return daemon.start(environment=environment) if start else daemon

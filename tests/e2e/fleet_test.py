@@ -66,6 +66,23 @@ class FleetTest(FleetCase):
         for daemon in (one, two):
             daemon.stop()
 
+    def test_a_host_whose_card_another_process_holds_leaves_work_for_its_class_to_others(self):
+        one = self.member("one")
+        one.attune(*OWN, "tune", PROBLEM, *BUDGET)  # from now on it has the card
+        two = self.member("two", flags=[f"--lock_dir={self.directory}/one/locks"])
+        problems = ["b1.h1.q64.d32.f16", "b1.h1.q96.d32.f16", "b1.h1.q128.d32.f16"]
+        jobs = [two.json("tune", problem, "--detach", *BUDGET)[0]["operation"] for problem in problems]
+        for job in jobs:
+            self.assertEqual(two.json("watch", job)[-1]["type"], "tuning", two.log)
+        [said] = [line for line in two.log.splitlines() if "another process has a card" in line]
+        self.assertIn("is in use by process", said)
+        self.assertNotIn("job claimed", two.log)
+        # What names its card is nobody else's: that fails, as on a daemon of its own.
+        self.assertIn("is in use by process", two.attune(*OWN, "tune", PROBLEM, *SOME, check=False).stderr)
+        one.stop()
+        job = two.json("tune", "b1.h1.q160.d32.f16", "--detach", *BUDGET)[0]["operation"]
+        self.assertEqual(two.json("watch", job)[-1]["type"], "tuning", two.log)
+
     def test_equal_requests_for_own_cards_are_each_daemons_own(self):
         one, two = self.member("one"), self.member("two")
         jobs = [daemon.json(*OWN, "tune", PROBLEM, "--detach", *BUDGET)[0]["operation"] for daemon in (one, two)]

@@ -217,11 +217,26 @@ class FakeDeviceWorker : public DeviceWorker {
   int preparations() const { return preparations_; }
 
   void set_open(absl::Status open) { open_ = std::move(open); }
+  // Whether another process is seen to hold it.
+  void set_available(absl::Status available) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    available_ = std::move(available);
+  }
+  // As one that another process takes before this one opens it.
+  void HoldAtOpen(absl::Status held) {
+    open_ = std::move(held);
+    held_at_open_ = true;
+  }
 
   const v1::Device& device() const override { return device_; }
   absl::Status Open() override {
     const Call call(this);
+    if (held_at_open_) set_available(open_);
     return open_;
+  }
+  absl::Status Available() override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return available_;
   }
   absl::StatusOr<worker::v1::PrepareResponse> Prepare(const worker::v1::PrepareRequest& request) override {
     const Call call(this);
@@ -286,6 +301,8 @@ class FakeDeviceWorker : public DeviceWorker {
 
   v1::Device device_;
   absl::Status open_;
+  bool held_at_open_ = false;
+  absl::Status available_;  // guarded by mutex_
   Us us_ = [](const worker::v1::Candidate&) { return 100.0; };
   Trying trial_, anchor_;
   Playing play_off_, many_runs_;
