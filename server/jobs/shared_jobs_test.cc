@@ -336,13 +336,16 @@ TEST_F(SharedJobsTest, AHostThatGoesOnWithItsJobAfterAnOutageClaimsNoOther) {
   const std::string first = gateway->tuner().Tune(Request(alias(), "b1.h1.q32.d64.f16"))->name();
   gate.AwaitTrial();
   const std::string second = Tune(*gateway, alias());
-  store_.queue().FailWrites(absl::UnavailableError("the database is away"));
+  // Claims are answered before the first renewal is.
+  store_.queue().FailRenewals(absl::UnavailableError("the database is away"));
   AwaitTrue("the end of its lease", [&] { return store_.queue().Get(first)->leased_until < absl::Now(); });
   Gate again;
   again.Hold(*a);
   gate.Open();  // the job stops between two trials
   AwaitTrue("the job to stop", [&] { return a->tuner().IsIdle("cuda:0"); });
-  store_.queue().FailWrites(absl::OkStatus());
+  AwaitLooks(*a);
+  EXPECT_EQ(store_.queue().Get(second)->epoch, 0) << "it does not know what it goes on with";
+  store_.queue().FailRenewals(absl::OkStatus());
   again.AwaitTrial();
   AwaitLooks(*a);
   EXPECT_EQ(store_.queue().Get(first)->epoch, 2);

@@ -6,6 +6,11 @@
 #include "server/store/testing/listing.h"
 
 namespace attune::store {
+void FakeQueue::FailRenewals(absl::Status status) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  renewals_ = std::move(status);
+}
+
 void FakeQueue::FailWrites(absl::Status status) {
   const std::lock_guard<std::mutex> lock(mutex_);
   writes_ = std::move(status);
@@ -143,6 +148,7 @@ std::vector<LeasedJob> FakeQueue::HeldLocked(absl::string_view holder) {
 
 absl::StatusOr<std::vector<LeasedJob>> FakeQueue::RenewAll(absl::string_view holder, absl::Duration duration) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (!renewals_.ok()) return renewals_;
   if (!writes_.ok()) return writes_;
   for (Stored& stored : jobs_) {
     if (stored.job.holder == holder && !stored.job.operation.done()) stored.job.leased_until = now_() + duration;

@@ -22,6 +22,8 @@ class FakeQueue : public Queue {
 
   // The tests' influence: all writes give this, or all Gets.
   void FailWrites(absl::Status status);
+  // RenewAll fails so, and nothing else.
+  void FailRenewals(absl::Status status);
   void FailGets(absl::Status status);
 
   // Makes what a write for a job makes, named by `make`, once. For the store.
@@ -69,6 +71,7 @@ class FakeQueue : public Queue {
   const std::function<absl::Time()> now_;
   std::mutex mutex_;
   absl::Status writes_;
+  absl::Status renewals_;
   absl::Status gets_;
   std::vector<Stored> jobs_;
   std::map<std::string, Requested> request_ids_;
