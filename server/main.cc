@@ -139,7 +139,8 @@ void LogHost(const supervisor::HostDescription& host) {
             {{"id", device.id()}, {"model", device.model()}, {"target", device.target()}, {"driver", device.driver()}});
   }
   for (const std::string& missing : MissingWalls()) LogWarning("workers are not fully caged", {{"reason", missing}});
-  if (host.devices.empty()) LogWarning("no device: stored answers are served, and only other hosts on the same store can tune");
+  if (host.devices.empty())
+    LogWarning("no device: stored answers are served, and only other hosts on the same store can tune");
 }
 
 supervisor::WorkerOptions OptionsOfWorkers(const Settings& settings) {

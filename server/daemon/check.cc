@@ -137,8 +137,9 @@ bool CheckHost(const Settings& settings, const ProbeForCheck& probe, std::ostrea
   Report(report, "toolchains", ToolchainsOf(*host), {});
   const ChosenDevices chosen = ChooseDevices(settings.devices, *host);
   Report(report, "devices",
-         chosen.host.devices.empty() ? "none: stored answers are served, and only other hosts on the same store can tune"
-                                     : chosen.here,
+         chosen.host.devices.empty()
+             ? "none: stored answers are served, and only other hosts on the same store can tune"
+             : chosen.here,
          {});
   const std::vector<std::string> missing = MissingWalls();
   Report(report, "cage", missing.empty() ? "whole" : absl::StrCat("not whole: ", absl::StrJoin(missing, "; ")), {});

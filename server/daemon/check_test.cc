@@ -188,7 +188,9 @@ TEST_F(CheckTest, TheHostIsProbedOnceAndOnlyWhenItIsAskedFor) {
 TEST_F(CheckTest, AHostWithoutADeviceServesAndOneThatCannotBeProbedIsAMistake) {
   has_device_ = false;
   EXPECT_TRUE(Passes("host"));
-  EXPECT_THAT(report_, HasSubstr("devices    ok: none: stored answers are served, and only other hosts on the same store can tune\n"));
+  EXPECT_THAT(
+      report_,
+      HasSubstr("devices    ok: none: stored answers are served, and only other hosts on the same store can tune\n"));
   probed_ = absl::UnavailableError("no worker");
   EXPECT_FALSE(Passes("host"));
   EXPECT_EQ(report_, "host       WRONG\n  it could not be probed: no worker\n");

@@ -46,11 +46,11 @@ class Tuning {
     absl::Duration idle_release = absl::Seconds(60);
     std::string holder = "attuned";  // of jobs' leases
     absl::Duration lease = store::kDefaultLease;
-    bool shared = false;                         // other daemons have the store open, too
-    std::function<bool()> takes_work = nullptr;  // of classes, from the queue; null: always
+    bool shared = false;                              // other daemons have the store open, too
+    std::function<bool()> takes_work = nullptr;       // of classes, from the queue; null: always
     std::function<void()> ended_elsewhere = nullptr;  // as TunerOptions has it
-    Clock clock = SteadyNow;                     // of elapsed times and budgets
-    std::string library = {};                    // kernels_src/, whose libraries submissions may include
+    Clock clock = SteadyNow;                          // of elapsed times and budgets
+    std::string library = {};                         // kernels_src/, whose libraries submissions may include
     submit::TimeLimits submission_times = {};
     profile::Tools* tools = nullptr;                 // lives longer; null: nothing is profiled or sanitized
     absl::Duration profile_time = absl::Minutes(2);  // of a profile's tools, or of all sanitizers

@@ -345,6 +345,7 @@ TEST_F(SharedJobsTest, AHostThatGoesOnWithItsJobAfterAnOutageClaimsNoOther) {
   AwaitTrue("the job to stop", [&] { return a->tuner().IsIdle("cuda:0"); });
   AwaitLooks(*a);
   EXPECT_EQ(store_.queue().Get(second)->epoch, 0) << "it does not know what it goes on with";
+  EXPECT_EQ(store_.queue().Get(first)->epoch, 1) << "it claims nothing, its own job neither";
   store_.queue().FailRenewals(absl::OkStatus());
   again.AwaitTrial();
   AwaitLooks(*a);

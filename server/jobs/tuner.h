@@ -39,8 +39,8 @@ struct TunerOptions {
   std::function<bool()> takes_work = nullptr;  // of classes, from the queue; null: always
   // Called before anybody is told that a job has ended that another holder had; null: nobody needs to know.
   std::function<void()> ended_elsewhere = nullptr;
-  Clock clock = SteadyNow;                     // of elapsed times
-  metrics::Jobs* metrics = nullptr;            // counts jobs
+  Clock clock = SteadyNow;           // of elapsed times
+  metrics::Jobs* metrics = nullptr;  // counts jobs
 };
 
 // Whom a job is started for.
