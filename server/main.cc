@@ -293,8 +293,8 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
     workers[device.id()] = device_workers.back().get();
   }
   std::unique_ptr<HostBeat> beat;
-  std::optional<CopyKeeper> copies;
-  std::optional<ServedWatch> served;  // before the tuner has work
+  std::optional<CopyKeeper> copies;   // outlives `served`, which tells it of changes
+  std::optional<ServedWatch> served;  // outlives `tuning`, whose threads have it look; made before they have work
   const std::unique_ptr<profile::Tools> tools =
       profile::MakeTools({.worker = options, .ncu = settings.ncu, .compute_sanitizer = settings.compute_sanitizer});
   auto tuning =

@@ -67,6 +67,7 @@ void JobLanes::AddTo(std::vector<Lane*> lanes, Job job) {
 void JobLanes::Refresh() {
   const std::lock_guard<std::mutex> lock(mutex_);
   TellPlacesLocked();
+  changed_.notify_all();  // what waited behind them may begin
 }
 
 void JobLanes::TellPlacesLocked() {
@@ -171,13 +172,14 @@ bool JobLanes::HasRoom(const std::string& device, std::optional<trials::Priority
   });
 }
 
+bool JobLanes::NoneRuns(const Lane& lane) {
+  return std::all_of(lane.running.begin(), lane.running.end(), [](const auto& entry) { return entry->job.over(); });
+}
+
 bool JobLanes::IsFree(const Lane& lane) const {
   const auto helped = helped_.find(lane.device);
   if (helped != helped_.end() && helped->second > 0) return false;
-  return std::all_of(lane.shares.begin(), lane.shares.end(), [](const Lane* shared) {
-    return std::all_of(shared->running.begin(), shared->running.end(),
-                       [](const auto& entry) { return entry->job.over(); });
-  });
+  return std::all_of(lane.shares.begin(), lane.shares.end(), [](const Lane* shared) { return NoneRuns(*shared); });
 }
 
 JobLanes::Help::Help(JobLanes& lanes, std::vector<std::string> devices, size_t most)
@@ -246,9 +248,15 @@ bool JobLanes::BetterElsewhere(const Entry& entry, const Lane& lane) const {
 
 std::shared_ptr<JobLanes::Entry> JobLanes::NextFor(const Lane& lane) const {
   for (const std::shared_ptr<Entry>& entry : lane.queue) {
-    if (BetterElsewhere(*entry, lane)) continue;
+    if (entry->job.gone() || BetterElsewhere(*entry, lane)) continue;
+    if (!entry->job.at_once) return entry;
+    // What takes no device waits for others like it alone, whose parts come before its own, and keeps nobody waiting.
+    if (!lane.takes_device) {
+      if (NoneRuns(lane)) return entry;
+      continue;
+    }
     // Those that came later do not go before it for ever.
-    return entry->job.at_once && !IsFree(lane) ? nullptr : entry;
+    return IsFree(lane) ? entry : nullptr;
   }
   return nullptr;
 }

@@ -41,7 +41,8 @@ class JobLanes {
     std::function<void(const std::string& device, const trials::Waiter&)> run;
     std::function<bool()> gone;  // whether it is no longer to be run
     std::function<bool()> over;  // whether it has ended, though `run` may not have returned
-    // It begins only where it would have the device at once, not to compile ahead: until then others may have it.
+    // It begins only where it would have the device at once, not to compile ahead: until then others may have it. One
+    // that takes no device waits for others like it alone.
     bool at_once = false;
   };
   // For any one of the devices. Dropped after Stop.
@@ -113,6 +114,7 @@ class JobLanes {
   // The first in the lane's queue that is not better begun by another lane; null when there is none.
   std::shared_ptr<Entry> NextFor(const Lane& lane) const;
   bool BetterElsewhere(const Entry& entry, const Lane& lane) const;
+  static bool NoneRuns(const Lane& lane);
   // Whether nothing runs that keeps a job of the lane from having the device at once.
   bool IsFree(const Lane& lane) const;
   // Jobs that have not ended, those that it helps included.

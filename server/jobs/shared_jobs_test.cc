@@ -36,6 +36,13 @@ constexpr absl::Duration kLease = absl::Milliseconds(400);
 
 class SharedJobsTest : public ::testing::Test {
  protected:
+  static v1::Device SecondCard() {
+    v1::Device card = catalog::FakeDevice();
+    card.set_id("cuda:1");
+    card.set_uuid("GPU-second");
+    return card;
+  }
+
   struct Member {
     explicit Member(SharedJobsTest& test) : host(catalog::FakeHost()) {
       device.ScriptUs([](const worker::v1::Candidate&) { return 100.0; });
@@ -43,6 +50,7 @@ class SharedJobsTest : public ::testing::Test {
     }
     supervisor::FakeCompilePool pool;
     supervisor::FakeDeviceWorker device{catalog::FakeDevice()};
+    supervisor::FakeDeviceWorker second{SecondCard()};  // of a host with two
     catalog::Host host;
     std::unique_ptr<catalog::Results> results;
     std::atomic<bool> takes_work = true;
@@ -52,10 +60,11 @@ class SharedJobsTest : public ::testing::Test {
     Tuner& tuner() { return tuning->tuner(); }
   };
 
-  // A host with one card, unless it is a gateway. `start`: it takes part from now on.
-  std::unique_ptr<Member> Make(const std::string& name, bool gateway = false, bool start = true) {
+  // A host with one card, unless it is a gateway, or with two. `start`: it takes part from now on.
+  std::unique_ptr<Member> Make(const std::string& name, bool gateway = false, bool start = true, int cards = 1) {
     auto member = std::make_unique<Member>(*this);
     if (gateway) member->host.devices.clear();
+    if (cards > 1) member->host.devices.push_back(SecondCard());
     catalog::NameClasses(member->host.devices);
     v1::Host& host = hosts_.emplace_back();
     host.set_name("hosts/" + name);
@@ -66,6 +75,7 @@ class SharedJobsTest : public ::testing::Test {
     Tuning::Options options{
         .host = member->host, .store = store_, .results = *member->results, .compiler = member->pool};
     if (!gateway) options.devices = {{"cuda:0", &member->device}};
+    if (cards > 1) options.devices["cuda:1"] = &member->second;
     options.holder = name;
     options.lease = kLease;
     options.shared = true;
@@ -374,6 +384,23 @@ TEST_F(SharedJobsTest, AHostWhoseCardAnotherProcessHoldsLeavesItsClassToOthers) 
   const auto b = Make("b");
   EXPECT_EQ(AwaitEnd(*gateway, name).state(), v1::Operation::STATE_SUCCEEDED);
   EXPECT_EQ(store_.queue().Get(name)->holder, "b");
+}
+
+TEST_F(SharedJobsTest, WhatWaitsForOneCardWhereItWasAskedForBeginsOnAnotherThatIsFreeByNow) {
+  Gate gate;
+  const auto a = Make("a", /*gateway=*/false, /*start=*/true, /*cards=*/2);
+  gate.Hold(*a);
+  a->second.set_available(kHeld);
+  const std::string first = Tune(*a, alias());
+  gate.AwaitTrial();
+  const std::string second = a->tuner().Tune(Request(alias(), "b1.h1.q32.d64.f16"))->name();
+  AwaitLooks(*a);
+  EXPECT_EQ(a->tuner().GetOperation(second)->state(), v1::Operation::STATE_QUEUED);
+  a->second.set_available(absl::OkStatus());
+  EXPECT_EQ(AwaitEnd(*a, second).state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_FALSE(a->tuner().GetOperation(first)->done());
+  gate.Open();
+  EXPECT_EQ(AwaitEnd(*a, first).state(), v1::Operation::STATE_SUCCEEDED);
 }
 
 TEST_F(SharedJobsTest, AHostClaimsForItsCardOnceNobodyElseHoldsIt) {

@@ -639,11 +639,11 @@ class JobTuner : public Tuner {
     look_soon_ = true;
     look_.notify_all();
   }
-  // Whether that was said before `time`.
+  // Whether that was said before `time`, and it is not yet time.
   bool AwaitFree(const std::stop_token& stop, std::chrono::steady_clock::time_point time) {
     std::unique_lock<std::mutex> lock(look_mutex_);
     look_.wait_until(lock, stop, time, [this] { return look_soon_; });
-    return std::exchange(look_soon_, false) && !stop.stop_requested();
+    return std::exchange(look_soon_, false) && !stop.stop_requested() && std::chrono::steady_clock::now() < time;
   }
 
   void TakeUpNamed(const std::string& name) {
@@ -698,6 +698,15 @@ class JobTuner : public Tuner {
     return rooms;
   }
 
+  // One that was asked for here and waits for a card may begin on another by now: it leaves the lanes, its watchers
+  // stay.
+  void LetGo(const std::string& name) {
+    const std::shared_ptr<LiveOperation> waits = operations_.Find(name);
+    if (waits == nullptr || waits->epoch() > 0 || !waits->Withdraw()) return;
+    operations_.Drop(waits);
+    lanes_.Refresh();
+  }
+
   // One at a time, so that what is queued spreads over the hosts; after what comes back to this one has its place.
   void ClaimOne() {
     if (!shared_ || !TakesWork()) return;
@@ -706,7 +715,10 @@ class JobTuner : public Tuner {
     if (!renewed.settled) return;
     const absl::StatusOr<std::optional<store::Job>> job = store_.queue().Claim(holder_, Rooms(), lease_);
     if (job.ok() && job->has_value()) {
-      if (!draining_) return TakeUp(**job, /*claimed=*/true);
+      if (!draining_) {
+        LetGo((*job)->name);
+        return TakeUp(**job, /*claimed=*/true);
+      }
       const absl::Status given = store_.queue().Requeue({(*job)->name, (*job)->epoch});
       if (!given.ok()) LogWarning("job not given back", {{"job", (*job)->name}, {"error", given.message()}});
     }
@@ -723,6 +735,7 @@ class JobTuner : public Tuner {
       if (shared_) EndCancelled();
       if (shared_ && look % kLooksAProgress == 0) operations_.KeepProgress();
       operations_.Follow();
+      if (shared_) lanes_.Refresh();  // others may have begun what waits here
       const absl::StatusOr<std::vector<std::string>> names = store_.queue().Leasable(holder_);
       if (names.ok()) {
         for (const std::string& name : *names) TakeUpNamed(name);

@@ -37,7 +37,8 @@ struct TunerOptions {
   absl::Duration lease = store::kDefaultLease;
   bool shared = false;                         // other daemons have the store open, too
   std::function<bool()> takes_work = nullptr;  // of classes, from the queue; null: always
-  // Called before anybody is told that a job has ended that another holder had; null: nobody needs to know.
+  // Called when the queue says that a job has ended, which another holder had, or this one before: before who asks for
+  // that job, or watches it, is told. null: nobody needs to know.
   std::function<void()> ended_elsewhere = nullptr;
   Clock clock = SteadyNow;           // of elapsed times
   metrics::Jobs* metrics = nullptr;  // counts jobs

@@ -12,7 +12,7 @@ struct Width {
   double least = 0;  // standard deviation of ln(time) of what was not tried, whatever the trees say
 };
 
-constexpr size_t kFew = 80;  // trials: trees of fewer are more often wrong than they differ
+constexpr size_t kFew = 80;  // trials, below which all trees may agree on what is wrong
 constexpr Width kOfFew = {2, 0.08};
 constexpr Width kOfMany = {1, 0.03};
 

@@ -12,8 +12,8 @@ inline constexpr double kWithin = 0.02;  // of the best: what statements are abo
 
 // The probability that none of those that are untold takes less than best_us / (1 + kWithin), from what is expected of
 // each. One whose trial was lost is untold: it may be the best. Expectations are taken as independent and wider than
-// the trees are apart, after few trials much wider, by numbers chosen on recordings in tests/replay so that of the
-// searches that end 95 % sure hardly fewer are right (attune-replay regret).
+// the trees are apart, after few trials much wider, by numbers chosen on recordings in tests/replay: of 96 searches
+// that ended 95 % sure 93 were right (docs/benchmarks/2026-11-27-one-trial-a-plan.md).
 double ConfidenceThatBest(double best_us, const std::vector<bool>& untold, const std::vector<Expectation>& expected);
 
 }  // namespace attune::search
