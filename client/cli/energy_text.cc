@@ -29,14 +29,25 @@ std::string WhereItIsServed(const v1::Trial& winner) {
                       winner.policy() == v1::POLICY_L2_WARM ? " --policy l2-warm" : "");
 }
 
-// A line for each that is another variant than the winner.
+// Whether this play-off has chosen it: one that an earlier tuning chose has that one's times and energy.
+bool IsOfThisPlayOff(const v1::Alternative& alternative, const v1::TuneResult& result) {
+  const v1::Trial& chosen = alternative.trial();
+  return std::any_of(result.play_off().begin(), result.play_off().end(), [&](const v1::Trial& trial) {
+    return trial.variant().text() == chosen.variant().text() && trial.timing().has_energy() &&
+           trial.timing().energy().joules() == chosen.timing().energy().joules() &&
+           trial.timing().median_us() == chosen.timing().median_us();
+  });
+}
+
+// A line for each that this play-off has chosen, none for what is the winner itself.
 std::string Alternatives(const v1::TuneResult& result) {
   std::vector<std::string> lines;
   for (const v1::Alternative& one : result.incumbent().alternatives()) {
     const v1::Timing& timing = one.trial().timing();
     const std::optional<Amount> amount = AmountOf(one.objective(), timing);
     const std::optional<Amount> winners = AmountOf(one.objective(), result.winner().timing());
-    if (!amount.has_value() || !winners.has_value()) continue;
+    if (!IsOfThisPlayOff(one, result) || !amount.has_value() || !winners.has_value()) continue;
+    if (!IsCertainlyLess(*amount, *winners)) continue;
     lines.push_back(absl::StrFormat(
         "Least %s: %s has %s a run, %.1f %% less than the winner, in %.3f times its time; attune best %s --objective "
         "%s%s answers it",
@@ -77,7 +88,7 @@ std::optional<Table> EnergyTable(const v1::TuneResult& result) {
 std::string LeastEnergy(const v1::TuneResult& result) {
   const std::vector<const v1::Trial*> measured = Measured(result);
   if (measured.empty() || !result.winner().timing().has_energy()) return "";
-  if (!result.incumbent().alternatives().empty()) return Alternatives(result);
+  if (std::string chosen = Alternatives(result); !chosen.empty()) return chosen;
   const v1::Energy& least = measured.front()->timing().energy();
   const v1::Energy& winners = result.winner().timing().energy();
   // Spans that overlap do not tell them apart.

@@ -17,7 +17,7 @@ std::string EnergyText(const v1::Energy& energy);
 // Of those of a play-off whose energy was measured, the thriftiest first; nullopt where there are none.
 std::optional<Table> EnergyTable(const v1::TuneResult& result);
 // Which of the play-off takes less energy than the winner for certain, least of all, and how to have it served; empty
-// where none does. Of alternatives that are kept beside what is served a line each, and how to ask for them.
+// where none does. Of alternatives that this play-off has chosen a line each, and how to ask for them.
 std::string LeastEnergy(const v1::TuneResult& result);
 
 }  // namespace attune::cli
