@@ -35,6 +35,10 @@ bool StillHolds(const v1::Trial& trial, const catalog::TuningKey& tuning_key,
          catalog::IsOf(catalog::InstanceOf(trial), tuning_key.device);
 }
 
+bool IsTheVariantOf(const v1::Trial& trial, const v1::Incumbent& incumbent) {
+  return trial.variant().text() == incumbent.trial().variant().text();
+}
+
 }  // namespace
 
 std::vector<BestBy> ChooseAlternatives(absl::Span<const v1::Trial> contestants, size_t fastest) {
@@ -67,6 +71,32 @@ void DropChanged(const catalog::TuningKey& tuning_key,
   };
   auto& all = *incumbent.mutable_alternatives();
   all.erase(std::remove_if(all.begin(), all.end(), changed), all.end());
+}
+
+void CompareWithFastest(absl::Span<const v1::Trial> known, v1::Incumbent& incumbent) {
+  std::vector<v1::Trial> others;
+  const auto add = [&](const v1::Trial& trial) {
+    if (!IsTheVariantOf(trial, incumbent)) others.push_back(trial);
+  };
+  for (const v1::Trial& trial : known) add(trial);
+  for (const v1::Alternative& one : incumbent.alternatives()) add(one.trial());
+
+  std::vector<v1::Alternative> left;
+  for (v1::Alternative& one : *incumbent.mutable_alternatives()) {
+    const std::optional<Amount> fastest = AmountOf(one.objective(), incumbent.timing());
+    const auto is_less = [&](const v1::Trial& trial) {
+      const std::optional<Amount> amount = AmountOf(one.objective(), trial.timing());
+      return amount.has_value() && fastest.has_value() && IsCertainlyLess(*amount, *fastest);
+    };
+    const bool itself = !one.has_trial() || IsTheVariantOf(one.trial(), incumbent);
+    if (!itself && (!fastest.has_value() || is_less(one.trial()))) {
+      left.push_back(std::move(one));
+    } else if (std::none_of(others.begin(), others.end(), is_less)) {
+      left.emplace_back().set_objective(one.objective());
+    }
+  }
+  incumbent.clear_alternatives();
+  for (v1::Alternative& one : left) *incumbent.add_alternatives() = std::move(one);
 }
 
 }  // namespace attune::promotion

@@ -5,8 +5,8 @@
 // one with the least energy-delay product, where that is certainly less than the fastest's: the spans of the one lie
 // wholly below those of the other. Otherwise the fastest is the best by this, too, which is kept as an alternative
 // without a trial. An alternative stays until the question is asked again, as long as it is what was measured: the same
-// code with the same dependencies, on the card that times what is served. What is pinned is served whatever the
-// objective, and has none.
+// code with the same dependencies, on the card that times what is served; and as long as what is served, where its
+// energy is known, is not as good. What is pinned is served whatever the objective, and has none.
 #ifndef ATTUNE_SERVER_PROMOTION_ALTERNATIVES_H_
 #define ATTUNE_SERVER_PROMOTION_ALTERNATIVES_H_
 
@@ -42,6 +42,11 @@ std::string WordsOf(const BestBy& best, absl::Span<const v1::Trial> contestants,
 void DropChanged(const catalog::TuningKey& tuning_key,
                  const std::vector<std::shared_ptr<const space::Family>>& families,
                  const std::function<bool(const v1::Trial&)>& wrong, v1::Incumbent& incumbent);
+
+// Of an incumbent's alternatives that were chosen beside another timing or another variant: those that are not
+// certainly less than it any more, or have become it, say that it is itself the best; but go where of the others, of
+// which some may be `known` besides, one is certainly less than it. All stay where its energy is not known.
+void CompareWithFastest(absl::Span<const v1::Trial> known, v1::Incumbent& incumbent);
 
 }  // namespace attune::promotion
 

@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "proto/attune/objective.h"
 #include "proto/attune/problem.h"
 #include "server/catalog/testing/fake_host.h"
 #include "server/space/space.h"
@@ -10,6 +15,7 @@
 namespace attune::promotion {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -61,6 +67,64 @@ TEST(Alternatives, AreNotLookedForWithoutTheFastestsOwnEnergy) {
   std::vector<v1::Trial> contestants = {Measured(40, 0.012), Measured(41, 0.006)};
   contestants[0].mutable_timing()->clear_energy();
   EXPECT_THAT(ChooseAlternatives(contestants, 0), IsEmpty());
+}
+
+// Of an incumbent, timed at `us`, with one other that took 10 mJ and 50 us, the least by both.
+v1::Incumbent Beside(double us, double joules) {
+  v1::Incumbent incumbent;
+  *incumbent.mutable_timing() = Measured(us, joules).timing();
+  incumbent.mutable_trial()->mutable_variant()->set_text("tiles:BLOCK=32,SPLITS=2");
+  for (const v1::Objective objective : {v1::OBJECTIVE_ENERGY, v1::OBJECTIVE_EDP}) {
+    v1::Alternative& one = *incumbent.add_alternatives();
+    one.set_objective(objective);
+    *one.mutable_trial() = Measured(50, 0.010);
+  }
+  return incumbent;
+}
+// "energy: other", "edp: itself".
+std::vector<std::string> Compared(v1::Incumbent incumbent, const std::vector<v1::Trial>& known = {}) {
+  CompareWithFastest(known, incumbent);
+  std::vector<std::string> kept;
+  for (const v1::Alternative& one : incumbent.alternatives()) {
+    kept.push_back(absl::StrCat(Word(one.objective()), ": ", one.has_trial() ? "other" : "itself"));
+  }
+  return kept;
+}
+
+TEST(ComparedAlternatives, StayWhereTheyAreCertainlyLessOrItIsNotKnown) {
+  EXPECT_THAT(Compared(Beside(48, 0.012)), ElementsAre("energy: other", "edp: other"));
+  v1::Incumbent unknown = Beside(40, 0.001);
+  unknown.mutable_timing()->clear_energy();
+  EXPECT_THAT(Compared(unknown), ElementsAre("energy: other", "edp: other"));
+}
+
+TEST(ComparedAlternatives, GiveWayToAFastestThatIsAsGood) {
+  EXPECT_THAT(Compared(Beside(40, 0.012)), ElementsAre("energy: other", "edp: itself"));
+  EXPECT_THAT(Compared(Beside(40, 0.0101)), ElementsAre("energy: itself", "edp: itself")) << "spans overlap";
+}
+
+TEST(ComparedAlternatives, OfTheFastestItselfSayThatItIs) {
+  v1::Incumbent incumbent = Beside(40, 0.010);
+  incumbent.mutable_trial()->mutable_variant()->set_text("tiles:BLOCK=16,SPLITS=1");
+  EXPECT_THAT(Compared(incumbent), ElementsAre("energy: itself", "edp: itself"));
+  incumbent.mutable_timing()->set_contended(true);
+  EXPECT_THAT(Compared(incumbent), ElementsAre("energy: itself", "edp: itself"));
+}
+
+TEST(ComparedAlternatives, GoWhereAThirdIsBetterThanTheFastest) {
+  v1::Trial third = Measured(45, 0.0092);
+  third.mutable_variant()->set_text("tiles:BLOCK=8,SPLITS=1");
+  EXPECT_THAT(Compared(Beside(40, 0.0098), {third}), ElementsAre("edp: itself"));
+  EXPECT_THAT(Compared(Beside(48, 0.0098), {third}), IsEmpty());
+  v1::Trial fastest = third;
+  fastest.mutable_variant()->set_text("tiles:BLOCK=32,SPLITS=2");
+  EXPECT_THAT(Compared(Beside(48, 0.0098), {fastest}), ElementsAre("energy: itself", "edp: itself"))
+      << "its own time of before is no other's";
+  v1::Incumbent itself = Beside(48, 0.0098);
+  itself.mutable_alternatives(0)->clear_trial();
+  itself.mutable_alternatives(1)->clear_trial();
+  EXPECT_THAT(Compared(itself), ElementsAre("energy: itself", "edp: itself"));
+  EXPECT_THAT(Compared(itself, {third}), IsEmpty());
 }
 
 class KeptAlternatives : public ::testing::Test {

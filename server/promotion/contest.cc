@@ -400,6 +400,7 @@ class Contest {
 
   // Who was right once and is not on fresh data.
   absl::Status Exclude(size_t index, v1::Trial trial) {
+    const bool wrong = SpeaksAgainst(trial);
     trial.set_detail(absl::StrCat("second check, on fresh data: ", trial.detail()));
     trial.set_job(job_.name);
     trial.clear_identical_to();
@@ -411,7 +412,7 @@ class Contest {
     if (!name.ok()) return name.status();
     trial.set_name(*std::move(name));
     trial.clear_recipe();
-    if (trial.verdict() != v1::VERDICT_LOST) wrong_.insert(trial.variant().text());
+    if (wrong) wrong_.insert(trial.variant().text());
     trials_[index] = std::move(trial);
     return absl::OkStatus();
   }
@@ -494,8 +495,10 @@ class Contest {
       *alternative.mutable_trial() = timed_[*best.contestant];
       SetTimestamp(now, alternative.mutable_trial()->mutable_finish_time());
     }
-    if (chosen_.empty() && before.has_value()) KeepAlternatives(*before, winner, incumbent);
+    const bool keeps = chosen_.empty() && before.has_value();
+    if (keeps) KeepAlternatives(*before, winner, incumbent);
     DropChanged(tuning_key_, options_.families, IsWrong(), incumbent);
+    if (keeps) CompareWithFastest(KnownBeside(*before), incumbent);
     return incumbent;
   }
 
@@ -514,14 +517,18 @@ class Contest {
     return nullptr;
   }
 
-  // Those of the incumbent before, where nothing was measured anew. That it was itself the best is true of no other,
-  // and what is served is no alternative to itself.
+  // Those of the incumbent before, where nothing was chosen anew. That it was itself the best is true of no other.
   void KeepAlternatives(const v1::Incumbent& before, const v1::Trial& winner, v1::Incumbent& incumbent) const {
     for (const v1::Alternative& one : before.alternatives()) {
-      const bool holds =
-          one.has_trial() ? one.trial().variant().text() != winner.variant().text() : IsTheSame(before.trial(), winner);
-      if (holds) *incumbent.add_alternatives() = one;
+      if (one.has_trial() || IsTheSame(before.trial(), winner)) *incumbent.add_alternatives() = one;
     }
+  }
+
+  // Whose energy may be known beside the alternatives': the incumbent's before, and those of this play-off.
+  std::vector<v1::Trial> KnownBeside(const v1::Incumbent& before) const {
+    std::vector<v1::Trial> known = timed_;
+    *known.emplace_back(before.trial()).mutable_timing() = before.timing();
+    return known;
   }
 
   // The incumbent as it is, its time and the date of that too, without alternatives that this contest, or a trial

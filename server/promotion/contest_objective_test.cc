@@ -43,15 +43,14 @@ class ObjectiveTest : public jobs::TunerTest {
     return "none";
   }
   // In play-offs from now on one variant is wrong and, where `contended`, another process is on the device.
-  void Fail(const std::string& seen, bool contended = false) {
+  void Fail(const std::string& seen, bool contended = false, v1::Verdict verdict = v1::VERDICT_WRONG_RESULT) {
     device_.ScriptPlayOff(
-        [this, seen,
-         contended](const worker::v1::PlayOffRequest& request) -> absl::StatusOr<worker::v1::PlayOffResponse> {
+        [this, seen, contended,
+         verdict](const worker::v1::PlayOffRequest& request) -> absl::StatusOr<worker::v1::PlayOffResponse> {
           worker::v1::PlayOffResponse response = device_.GoodPlayOff(request);
           for (int i = 0; i < request.candidates_size(); ++i) {
             response.mutable_results(i)->mutable_timing()->set_contended(contended);
-            if (jobs::Seen(request.candidates(i)) == seen)
-              response.mutable_results(i)->set_verdict(v1::VERDICT_WRONG_RESULT);
+            if (jobs::Seen(request.candidates(i)) == seen) response.mutable_results(i)->set_verdict(verdict);
           }
           return response;
         });
@@ -166,8 +165,22 @@ TEST_F(ObjectiveTest, AnAlternativeThatBecomesTheFastestBringsItsEnergy) {
   Tune(request);
   EXPECT_EQ(Served(), "tiles:BLOCK=16,SPLITS=1");
   EXPECT_EQ(Kept().timing().energy().joules(), 0.010);
-  EXPECT_EQ(KeptFor(v1::OBJECTIVE_ENERGY), "none");
-  EXPECT_EQ(KeptFor(v1::OBJECTIVE_EDP), "tiles:BLOCK=32,SPLITS=1");
+  EXPECT_EQ(KeptFor(v1::OBJECTIVE_ENERGY), "itself") << "it took least, and is the fastest too";
+  EXPECT_EQ(KeptFor(v1::OBJECTIVE_EDP), "itself") << "300 nJ s, against 451 of what had the least before";
+}
+
+TEST_F(ObjectiveTest, AnAlternativeDoesNotStayBesideAFasterThatIsMeasuredToBeAsGood) {
+  Start();
+  TuneBy(v1::OBJECTIVE_ENERGY);
+  SetTimes({{"64/4", 30}, {"32/8", 40}, {"32/4", 41}, {"16/8", 50}});
+  SetJoules({{"64/4", 0.0105}, {"32/8", 0.012}, {"32/4", 0.011}, {"16/8", 0.010}});
+  v1::TuneRequest request = TuneRequest();
+  request.set_retry_known(true);
+  request.set_energy(true);
+  Tune(request);
+  EXPECT_EQ(Served(), "tiles:BLOCK=64,SPLITS=2");
+  EXPECT_EQ(KeptFor(v1::OBJECTIVE_ENERGY), "tiles:BLOCK=16,SPLITS=1") << "10 mJ are less than 10.5";
+  EXPECT_EQ(KeptFor(v1::OBJECTIVE_EDP), "itself") << "315 nJ s, against 451";
 }
 
 TEST_F(ObjectiveTest, AlternativesGoWithTheSourcesThatTheyWereBuiltFrom) {
@@ -208,6 +221,15 @@ TEST_F(ObjectiveTest, AnAlternativeThatALaterPlayOffFindsWrongGoes) {
   TuneBy(v1::OBJECTIVE_TIME, "later");
   EXPECT_EQ(KeptFor(v1::OBJECTIVE_ENERGY), "tiles:BLOCK=16,SPLITS=1");
   EXPECT_EQ(KeptFor(v1::OBJECTIVE_EDP), "none");
+}
+
+TEST_F(ObjectiveTest, AnAlternativeWhoseTimesDoNotSettleStays) {
+  Start();
+  TuneBy(v1::OBJECTIVE_ENERGY);
+  Fail("32/4", /*contended=*/false, v1::VERDICT_UNSTABLE);
+  const v1::TuneResult result = TuneBy(v1::OBJECTIVE_TIME, "later");
+  EXPECT_THAT(result.play_off(), SizeIs(1)) << "it is out of the play-off";
+  EXPECT_EQ(KeptFor(v1::OBJECTIVE_EDP), "tiles:BLOCK=32,SPLITS=1");
 }
 
 TEST_F(ObjectiveTest, AnAlternativeThatIsWrongGoesEvenWhereTheTimeOfTheIncumbentIsNotKept) {
