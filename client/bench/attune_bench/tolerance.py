@@ -22,7 +22,7 @@ class Errors:
 
 
 def tail_factor(elements: int) -> float:
-    """The chance of an error falls exponentially with its size: the largest of N grows as ln N. 1 up to 2^17 elements."""
+    """The chance of an error falls exponentially with its size, so the largest of N grows with ln N. 1 up to 2^17."""
     return 1 + math.log(max(1.0, elements / 2**17)) / 16
 
 
