@@ -50,8 +50,8 @@ absl::StatusOr<AnswerPtr> FromSnapshot(const std::string& path, bool is_default,
                      "; `attune export FILE` beside the server makes one, `attune import FILE` keeps it here"));
   }
   if (!snapshot.ok()) return snapshot.status();
-  AnswerPtr answer = (*snapshot)->Find({query.problem, query.device_id, query.policy,
-                                        IsByEnergy(query.objective) ? query.objective : v1::OBJECTIVE_UNSPECIFIED});
+  AnswerPtr answer =
+      (*snapshot)->Find({query.problem, query.device_id, query.policy, attune::UnlessTime(query.objective)});
   const bool accepted =
       answer != nullptr && (query.acceptable.empty() || answer->provenance() == v1::PROVENANCE_EXACT ||
                             answer->provenance() == v1::PROVENANCE_TIE);

@@ -11,8 +11,7 @@ namespace attune {
 namespace {
 
 AnswerKeyView KeyOf(const BestQuery& query) {
-  return {query.problem, query.device_id, query.policy,
-          IsByEnergy(query.objective) ? query.objective : v1::OBJECTIVE_UNSPECIFIED};
+  return {query.problem, query.device_id, query.policy, UnlessTime(query.objective)};
 }
 
 bool Accepts(const BestQuery& query, const v1::GetBestResponse& answer) {

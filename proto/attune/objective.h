@@ -21,6 +21,11 @@ inline bool IsByEnergy(v1::Objective objective) {
   return objective == v1::OBJECTIVE_ENERGY || objective == v1::OBJECTIVE_EDP;
 }
 
+// As keys and requests have it: TIME is what is meant where none is named.
+inline v1::Objective UnlessTime(v1::Objective objective) {
+  return objective == v1::OBJECTIVE_TIME ? v1::OBJECTIVE_UNSPECIFIED : objective;
+}
+
 // Joules a run, or those times seconds a run; between the least and the most that the spans, and for EDP the interval
 // of the time, allow.
 struct Amount {

@@ -32,10 +32,11 @@ absl::Status CheckLockDirectory(const std::string& path) {
   return lstat(bare.c_str(), &info) == 0 ? JudgeLockDirectory(bare, info) : absl::OkStatus();
 }
 
-std::string LockFileName(std::string device) {
+std::string LockFileName(absl::string_view uuid, absl::string_view id) {
+  std::string name(uuid.empty() ? id : uuid);
   std::replace_if(
-      device.begin(), device.end(), [](unsigned char c) { return !std::isalnum(c) && c != '-'; }, '_');
-  return device + ".lock";
+      name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c) && c != '-'; }, '_');
+  return name + ".lock";
 }
 
 std::string LockHolder(int fd) {
@@ -54,7 +55,7 @@ absl::Status InUseError(absl::string_view id, absl::string_view model, absl::str
 absl::Status CheckUnlocked(absl::string_view directory, absl::string_view uuid, absl::string_view id,
                            absl::string_view model) {
   const absl::string_view folder = directory == "/" ? directory : absl::StripSuffix(directory, "/");
-  const std::string path = absl::StrCat(folder, "/", LockFileName(std::string(uuid.empty() ? id : uuid)));
+  const std::string path = absl::StrCat(folder, "/", LockFileName(uuid, id));
   const int fd = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return absl::OkStatus();
   const std::string holder = LockHolder(fd);

@@ -18,8 +18,8 @@ absl::Status JudgeLockDirectory(const std::string& path, const struct stat& info
 // Of what is at `path` now; OK when nothing is.
 absl::Status CheckLockDirectory(const std::string& path);
 
-// The file of a device's lock, by the device's UUID, or its id where it has none.
-std::string LockFileName(std::string device);
+// The file of a device's lock, by its UUID, or its id where it has none.
+std::string LockFileName(absl::string_view uuid, absl::string_view id);
 // Who but this process has the open file locked: "process 12", or what can be said of one that this process cannot see;
 // empty when nobody has.
 std::string LockHolder(int fd);

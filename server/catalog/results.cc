@@ -114,11 +114,7 @@ class StoredResults : public Results {
     }
     v1::GetBestResponse response = GiveTo(cards, *answer, host_);
     if (domains != nullptr) *response.mutable_domains() = domains->response.domains();
-    for (const std::string& caveat : {why, doubt, copied}) {
-      if (caveat.empty()) continue;
-      const std::string& detail = response.provenance_detail();
-      response.set_provenance_detail(absl::StrCat(detail, detail.empty() ? "" : "; ", caveat));
-    }
+    for (const std::string& caveat : {why, doubt, copied}) AddDetail(caveat, response);
     if (absl::Status status = AddCode(answer, request.include_artifact(), response); !status.ok()) return status;
     if (response.artifact_state() == v1::ARTIFACT_STATE_COMPILING) *awaited = answer->compile_key;
     return response;

@@ -25,8 +25,7 @@ JobLanes::JobLanes(const std::vector<std::string>& devices, std::function<void()
     Lane& without = lanes_[{device, std::nullopt}];
     without.device = device;
     without.takes_device = false;
-    without.shares = {&lanes_[{device, trials::Priority::kInteractive}],
-                      &lanes_[{device, trials::Priority::kBackground}], &without};
+    without.shares = {&without};
     for (Lane* const lane : before) {
       lane->shares = lane->before;
       lane->shares.push_back(lane);
@@ -172,14 +171,13 @@ bool JobLanes::HasRoom(const std::string& device, std::optional<trials::Priority
   });
 }
 
-bool JobLanes::NoneRuns(const Lane& lane) {
-  return std::all_of(lane.running.begin(), lane.running.end(), [](const auto& entry) { return entry->job.over(); });
-}
-
 bool JobLanes::IsFree(const Lane& lane) const {
   const auto helped = helped_.find(lane.device);
-  if (helped != helped_.end() && helped->second > 0) return false;
-  return std::all_of(lane.shares.begin(), lane.shares.end(), [](const Lane* shared) { return NoneRuns(*shared); });
+  if (lane.takes_device && helped != helped_.end() && helped->second > 0) return false;
+  return std::all_of(lane.shares.begin(), lane.shares.end(), [](const Lane* shared) {
+    return std::all_of(shared->running.begin(), shared->running.end(),
+                       [](const auto& entry) { return entry->job.over(); });
+  });
 }
 
 JobLanes::Help::Help(JobLanes& lanes, std::vector<std::string> devices, size_t most)
@@ -249,14 +247,9 @@ bool JobLanes::BetterElsewhere(const Entry& entry, const Lane& lane) const {
 std::shared_ptr<JobLanes::Entry> JobLanes::NextFor(const Lane& lane) const {
   for (const std::shared_ptr<Entry>& entry : lane.queue) {
     if (entry->job.gone() || BetterElsewhere(*entry, lane)) continue;
-    if (!entry->job.at_once) return entry;
-    // What takes no device waits for others like it alone, whose parts come before its own, and keeps nobody waiting.
-    if (!lane.takes_device) {
-      if (NoneRuns(lane)) return entry;
-      continue;
-    }
-    // Those that came later do not go before it for ever.
-    return IsFree(lane) ? entry : nullptr;
+    if (!entry->job.at_once || IsFree(lane)) return entry;
+    // Those that came later do not go before it for ever; what takes no device keeps nobody waiting.
+    if (lane.takes_device) return nullptr;
   }
   return nullptr;
 }

@@ -71,8 +71,8 @@ class JobLanes {
     std::vector<std::string> devices_;
   };
 
-  // Whether one more of that priority, nullopt: one that takes no device, whose parts are background jobs, would have
-  // the device at once: nothing runs or waits there that it would wait for.
+  // Whether one more of that priority would have the device at once, or nullopt: one that takes no device would begin
+  // at once: nothing runs or waits there that it would wait for.
   bool HasRoom(const std::string& device, std::optional<trials::Priority> priority);
 
   struct LaneLoad {
@@ -102,7 +102,9 @@ class JobLanes {
     std::string device;
     bool takes_device = true;
     std::vector<const Lane*> before;  // of the same device, whose jobs go first, the most urgent first
-    std::vector<const Lane*> shares;  // of the same device, itself among them: what its jobs wait for
+    // What its jobs wait for, itself among it: those of the same device that go first; of what takes no device, it
+    // alone.
+    std::vector<const Lane*> shares;
     std::deque<std::shared_ptr<Entry>> queue;
     std::deque<std::shared_ptr<Entry>> running;
   };
@@ -114,8 +116,7 @@ class JobLanes {
   // The first in the lane's queue that is not better begun by another lane; null when there is none.
   std::shared_ptr<Entry> NextFor(const Lane& lane) const;
   bool BetterElsewhere(const Entry& entry, const Lane& lane) const;
-  static bool NoneRuns(const Lane& lane);
-  // Whether nothing runs that keeps a job of the lane from having the device at once.
+  // Whether nothing runs that a job of the lane waits for.
   bool IsFree(const Lane& lane) const;
   // Jobs that have not ended, those that it helps included.
   size_t RunningOn(const std::string& device) const;

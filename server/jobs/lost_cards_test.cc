@@ -6,6 +6,7 @@
 #include <atomic>
 #include <string>
 
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/jobs/testing/several_cards.h"
@@ -17,6 +18,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 using LostCardsTest = SeveralCardsTest;
+
+bool FirstIsLost(const v1::Operation& operation) {
+  return operation.progress().cards_size() > 0 && !operation.progress().cards(0).lost().empty();
+}
 
 TEST_F(LostCardsTest, GoesOnWithoutACardThatIsLost) {
   device_.ScriptTrial(Sleeping(device_, absl::Milliseconds(10)));
@@ -90,9 +95,7 @@ TEST_F(LostCardsTest, GivesALostFirstCardBackWhileItWaitsForAnother) {
   const auto busy = tuner_->Tune(On("cuda:1", kOther));
   gate_.AwaitArrival(1);
   const auto shared = tuner_->Tune(OnCards(2));
-  Await(shared->name(), [](const v1::Operation& operation) {
-    return operation.progress().cards_size() > 0 && !operation.progress().cards(0).lost().empty();
-  });
+  Await(shared->name(), FirstIsLost);
   EXPECT_EQ(Tune(On("cuda:0", "b1.h1.q64.d64.f16")).state(), v1::Operation::STATE_SUCCEEDED);
   EXPECT_FALSE(tuner_->GetOperation(shared->name())->done()) << "it waits for the other";
   gate_.Open();
@@ -128,6 +131,7 @@ TEST_F(LostCardsTest, DecidesOnTheCardThatHasRunMostRatherThanOneThatIsBusy) {
   const auto shared = tuner_->Tune(background);
   first_trial.AwaitArrival(1);
   last_trials.AwaitArrival(1);
+  Await(shared->name(), FirstIsLost);
   const auto urgent = tuner_->Tune(On("cuda:1", kOther));
   Await(urgent->name(), [](const v1::Operation& operation) { return operation.progress().queue_position() > 0; });
   first_trial.LetOnePass();
@@ -148,12 +152,12 @@ TEST_F(LostCardsTest, DecidesOnTheCardThatHasRunMostRatherThanOneThatIsBusy) {
 // The sister has a trial in hand when the first has come to its end; it comes back, and the first is lost with it.
 TEST_F(LostCardsTest, GoesOnElsewhereWhenTheFirstIsLostWithWhatCameBack) {
   std::atomic<bool> taken = false;
-  std::atomic<bool> held = false;
+  absl::Notification held;
   std::string in_hand;  // from `held` on
   sister_.ScriptTrial([&](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
     if (!taken.exchange(true)) {
       in_hand = Seen(request.candidate());
-      held = true;
+      held.Notify();
       gate_.Pass();
       absl::SleepFor(absl::Milliseconds(300));  // the first ends the search meanwhile: the next try is stopped
       return absl::UnavailableError("the GPU is lost");
@@ -162,7 +166,7 @@ TEST_F(LostCardsTest, GoesOnElsewhereWhenTheFirstIsLostWithWhatCameBack) {
   });
   std::atomic<bool> came_back = false;
   device_.ScriptTrial([&](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
-    while (!held) absl::SleepFor(absl::Milliseconds(1));  // the sister has its trial first
+    EXPECT_TRUE(held.WaitForNotificationWithTimeout(absl::Minutes(1)));  // the sister has its trial first
     if (Seen(request.candidate()) != in_hand) return device_.Good(request.candidate());
     came_back = true;
     return absl::FailedPreconditionError("another daemon has the device");

@@ -182,6 +182,13 @@ class SharedJobsTest : public ::testing::Test {
     std::latch open_{1};
   };
 
+  // A tuning of another problem than Tune's, asked of `member`, has the card whose trials the gate holds back.
+  std::string TuneAndHold(Member& member, Gate& gate) {
+    std::string name = member.tuner().Tune(Request(alias(), "b1.h1.q32.d64.f16"))->name();
+    gate.AwaitTrial();
+    return name;
+  }
+
   std::shared_ptr<catalog::Fleet> fleet_ = std::make_shared<catalog::Fleet>();
   std::vector<v1::Host> hosts_;
   store::FakeStore store_;
@@ -275,8 +282,7 @@ TEST_F(SharedJobsTest, AHostHoldsWhatItsCardCanBeginAndNoMore) {
   const auto gateway = Make("gateway", /*gateway=*/true);
   const auto a = Make("a");
   gate.Hold(*a);
-  const std::string first = gateway->tuner().Tune(Request(alias(), "b1.h1.q32.d64.f16"))->name();
-  gate.AwaitTrial();
+  const std::string first = TuneAndHold(*gateway, gate);
   const std::string second = Tune(*gateway, alias());
   AwaitLooks(*a);
   EXPECT_EQ(store_.queue().Get(second)->epoch, 0);
@@ -291,8 +297,7 @@ TEST_F(SharedJobsTest, WhatWaitsBehindAnotherWhereItWasAskedForIsTakenByAHostTha
   Gate gate;
   const auto a = Make("a");
   gate.Hold(*a);
-  const std::string first = a->tuner().Tune(Request(alias(), "b1.h1.q32.d64.f16"))->name();
-  gate.AwaitTrial();
+  const std::string first = TuneAndHold(*a, gate);
   const std::string second = Tune(*a, alias());
   AwaitLooks(*a);
   EXPECT_EQ(store_.queue().Get(second)->epoch, 0);
@@ -343,8 +348,7 @@ TEST_F(SharedJobsTest, AHostThatGoesOnWithItsJobAfterAnOutageClaimsNoOther) {
   const auto gateway = Make("gateway", /*gateway=*/true);
   const auto a = Make("a");
   gate.Hold(*a);
-  const std::string first = gateway->tuner().Tune(Request(alias(), "b1.h1.q32.d64.f16"))->name();
-  gate.AwaitTrial();
+  const std::string first = TuneAndHold(*gateway, gate);
   const std::string second = Tune(*gateway, alias());
   // Claims are answered before the first renewal is.
   store_.queue().FailRenewals(absl::UnavailableError("the database is away"));

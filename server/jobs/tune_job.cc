@@ -114,7 +114,7 @@ void TuneJob::SetDevice(const std::string& device_id, v1::TuneRequest& request) 
 v1::TuneRequest TuneJob::Canonical(v1::TuneRequest request) const {
   std::sort(request.mutable_families()->begin(), request.mutable_families()->end());
   if (request.cards() == 1) request.clear_cards();
-  if (request.objective() == v1::OBJECTIVE_TIME) request.clear_objective();
+  request.set_objective(UnlessTime(request.objective()));
   if (IsByEnergy(request.objective())) request.set_energy(true);
   return request;
 }

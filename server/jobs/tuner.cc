@@ -2,13 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <new>
-#include <set>
-#include <stop_token>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -17,9 +11,8 @@
 #include "absl/time/clock.h"
 #include "proto/attune/device_list.h"
 #include "proto/attune/quote.h"
-#include "server/base/deadline.h"
 #include "server/base/log.h"
-#include "server/base/pause.h"
+#include "server/jobs/claims.h"
 #include "server/jobs/job_lanes.h"
 #include "server/jobs/job_log.h"
 #include "server/jobs/last_sweep.h"
@@ -32,21 +25,15 @@ namespace {
 
 using Fill = JobKind::Fill;
 
-// Of a lease: how often it is renewed, and how long its holder works on without a renewal. A fourth of it is left to
-// end the running trial in before others may take the job.
-constexpr int kRenewals = 4;
+// Of a lease: how long its holder works on without a renewal. A fourth of it is left to end the running trial in before
+// others may take the job.
 constexpr double kFenced = 0.75;
-// How often a host looks for work of other hosts, and how others get on with what is watched here.
-constexpr absl::Duration kLook = absl::Seconds(2);
-constexpr int kLooksAProgress = 2;  // how many looks later what runs here is told again
-// In the place of a priority: of what takes no card.
-constexpr int64_t kTakesNoCard = 3;
 
 Holder HolderOf(const TunerOptions& options) {
   return {options.holder, options.lease, options.shared ? kFenced * options.lease : absl::InfiniteDuration()};
 }
 
-class JobTuner : public Tuner {
+class JobTuner : public Tuner, private Claims::Taker {
  public:
   JobTuner(TunerOptions options, const std::vector<std::string>& device_ids)
       : store_(*options.store),
@@ -56,10 +43,10 @@ class JobTuner : public Tuner {
         metrics_(options.metrics),
         operations_(&options.store->queue(), HolderOf(options), options.clock, options.metrics,
                     options.ended_elsewhere),
-        lease_(options.lease),
         shared_(options.shared && options.host->fleet != nullptr),
         takes_work_(options.takes_work),
-        lanes_(device_ids, [this] { LookSoon(); }) {
+        claims_({*this, options.store->queue(), operations_, lanes_, slots_, options.holder, options.lease, shared_}),
+        lanes_(device_ids, [this] { claims_.LookSoon(); }) {
     for (const auto& [id, worker] : options.devices) {
       slots_[id] = std::make_unique<trials::DeviceSlot>(worker, options.idle_release, options.clock);
     }
@@ -68,6 +55,7 @@ class JobTuner : public Tuner {
   ~JobTuner() override {
     if (metrics_ != nullptr) metrics_->loads().Clear();
     Drain(absl::ZeroDuration());
+    claims_.Stop();
   }
 
   absl::Status Resume() override {
@@ -82,13 +70,10 @@ class JobTuner : public Tuner {
     if (!names.ok()) return names.status();
     for (const std::string& name : *names) {
       const absl::StatusOr<store::Job> job = store_.queue().Get(name);
-      if (job.ok()) TakeUp(*job);
+      if (job.ok()) TakeUp(*job, /*claimed=*/false);
       if (!job.ok()) LogError("job not resumed", {{"job", name}, {"error", job.status().message()}});
     }
-    if (shared_) Renew();
-    for (const std::string& name : TakeRenewed().nobodys) TakeUpNamed(name);
-    renewer_ = std::jthread([this](const std::stop_token& stop) { KeepLeases(stop); });
-    keeper_ = std::jthread([this](const std::stop_token& stop) { LookForWork(stop); });
+    claims_.Start();
     return absl::OkStatus();
   }
 
@@ -244,7 +229,8 @@ class JobTuner : public Tuner {
     return cards.empty() || !kind.Terms(job.request).ok() ? job.request : kind.On(job.request, cards);
   }
 
-  bool TakesWork() const { return !draining_ && (takes_work_ == nullptr || takes_work_()); }
+  bool IsDraining() const override { return draining_; }
+  bool TakesWork() const override { return !draining_ && (takes_work_ == nullptr || takes_work_()); }
 
   // How urgent a job of a class is for a claim. What takes no card has a number of its own.
   static int64_t PriorityOf(const JobTerms& terms) {
@@ -353,7 +339,7 @@ class JobTuner : public Tuner {
   }
 
   // A job that was there before this process, or is another holder's no longer. `claimed`: it is leased already.
-  void TakeUp(const store::Job& job, bool claimed = false) {
+  void TakeUp(const store::Job& job, bool claimed) override {
     const JobKind& kind = *kinds_.at(job.kind);
     const std::string request = RequestHere(job);
     const absl::StatusOr<JobTerms> terms = kind.Terms(request);
@@ -395,7 +381,7 @@ class JobTuner : public Tuner {
   }
 
   // Others are left to holders that have the device.
-  bool IsForThisHost(const store::Job& job) {
+  bool IsForThisHost(const store::Job& job) override {
     if (!job.device_class.empty() && CardsOfClass(job.device_class).empty()) return false;
     const absl::StatusOr<JobTerms> terms = kinds_.at(job.kind)->Terms(RequestHere(job));
     return terms.ok() && SlotsFor(terms->device).ok();
@@ -610,138 +596,10 @@ class JobTuner : public Tuner {
     operations_.GiveBack(live);
   }
 
-  // Keeps what this process works on its own, and does nothing else: whatever waits would hold this up.
-  void KeepLeases(const std::stop_token& stop) {
-    while (Pause(stop, lease_ / kRenewals)) Renew();
-  }
-
-  // What the last renewal said.
-  struct Renewed {
-    std::vector<std::string> nobodys;  // that this host has leased and nobody here works on
-    bool settled = false;              // those are all
-  };
-
-  void Renew() {
-    std::vector<std::string> nobodys = operations_.Renew();
-    const std::lock_guard<std::mutex> lock(look_mutex_);
-    renewed_ = {std::move(nobodys), operations_.settled()};
-  }
-
-  // Its jobs are the caller's to take up.
-  Renewed TakeRenewed() {
-    const std::lock_guard<std::mutex> lock(look_mutex_);
-    return {std::exchange(renewed_.nobodys, {}), renewed_.settled};
-  }
-
-  // A card may have become free.
-  void LookSoon() {
-    const std::lock_guard<std::mutex> lock(look_mutex_);
-    look_soon_ = true;
-    look_.notify_all();
-  }
-  // Whether that was said before `time`, and it is not yet time.
-  bool AwaitFree(const std::stop_token& stop, std::chrono::steady_clock::time_point time) {
-    std::unique_lock<std::mutex> lock(look_mutex_);
-    look_.wait_until(lock, stop, time, [this] { return look_soon_; });
-    return std::exchange(look_soon_, false) && !stop.stop_requested() && std::chrono::steady_clock::now() < time;
-  }
-
-  void TakeUpNamed(const std::string& name) {
-    if (draining_ || operations_.Find(name) != nullptr) return;
-    const absl::StatusOr<store::Job> job = store_.queue().Get(name);
-    if (!job.ok()) return;
-    if (IsForThisHost(*job)) return TakeUp(*job);
-    // A card that this host has no longer; others have such a one.
-    if (job->holder == holder_ && !job->device_class.empty()) {
-      const absl::Status given = store_.queue().Requeue({name, job->epoch});
-      if (!given.ok()) LogWarning("job not given back", {{"job", name}, {"error", given.message()}});
-    }
-  }
-
-  // Those that wait here for their turn, and were cancelled by way of another host.
-  void EndCancelled() {
-    for (const std::shared_ptr<LiveOperation>& live : operations_.InFlight()) {
-      if (live->cancelled() && live->Withdraw()) End(live, v1::Operation::STATE_CANCELLED);
-    }
-  }
-
-  // Says once that another process holds a card, and once that none does any more. Of the thread that looks for work.
-  bool IsToBeHad(const trials::DeviceSlot& slot) {
-    const absl::Status available = slot.Available();
-    const std::string& id = slot.device().id();
-    if (!available.ok() && held_elsewhere_.insert(id).second) {
-      LogWarning("another process has a card: no jobs are claimed for it until it is free",
-                 {{"host", holder_}, {"device", id}, {"error", available.message()}});
-    }
-    if (available.ok() && held_elsewhere_.erase(id) > 0) {
-      LogInfo("no other process has the card any more", {{"host", holder_}, {"device", id}});
-    }
-    return available.ok();
-  }
+  void EndCancelled(const std::shared_ptr<LiveOperation>& live) override { End(live, v1::Operation::STATE_CANCELLED); }
 
   std::string WhyNotHere(const absl::Status& status) const {
     return absl::StrCat("waits for a card that is free; on host ", holder_, ", ", status.message());
-  }
-
-  // Where a job of a class would begin at once.
-  std::vector<store::Room> Rooms() {
-    std::vector<store::Room> rooms;
-    for (const auto& [id, slot] : slots_) {
-      if (!IsToBeHad(*slot)) continue;
-      const std::string& device_class = slot->device().fingerprint();
-      for (const trials::Priority priority :
-           {trials::Priority::kInteractive, trials::Priority::kBackground, trials::Priority::kIdle}) {
-        if (lanes_.HasRoom(id, priority)) rooms.push_back({device_class, static_cast<int64_t>(priority)});
-      }
-      if (lanes_.HasRoom(id, std::nullopt)) rooms.push_back({device_class, kTakesNoCard});
-    }
-    return rooms;
-  }
-
-  // One that was asked for here and waits for a card may begin on another by now: it leaves the lanes, its watchers
-  // stay.
-  void LetGo(const std::string& name) {
-    const std::shared_ptr<LiveOperation> waits = operations_.Find(name);
-    if (waits == nullptr || waits->epoch() > 0 || !waits->Withdraw()) return;
-    operations_.Drop(waits);
-    lanes_.Refresh();
-  }
-
-  // One at a time, so that what is queued spreads over the hosts; after what comes back to this one has its place.
-  void ClaimOne() {
-    if (!shared_ || !TakesWork()) return;
-    const Renewed renewed = TakeRenewed();
-    for (const std::string& name : renewed.nobodys) TakeUpNamed(name);
-    if (!renewed.settled) return;
-    const absl::StatusOr<std::optional<store::Job>> job = store_.queue().Claim(holder_, Rooms(), lease_);
-    if (job.ok() && job->has_value()) {
-      if (!draining_) {
-        LetGo((*job)->name);
-        return TakeUp(**job, /*claimed=*/true);
-      }
-      const absl::Status given = store_.queue().Requeue({(*job)->name, (*job)->epoch});
-      if (!given.ok()) LogWarning("job not given back", {{"job", (*job)->name}, {"error", given.message()}});
-    }
-    if (absl::IsDataLoss(job.status())) LogError("job not claimed", {{"error", job.status().message()}});
-  }
-
-  // Takes up what others have left, and tells them of what is done here.
-  void LookForWork(const std::stop_token& stop) {
-    for (int look = 1;; ++look) {
-      const auto next = After(shared_ ? std::min(lease_ / kRenewals, kLook) : lease_ / kRenewals);
-      while (AwaitFree(stop, next)) ClaimOne();
-      if (stop.stop_requested()) return;
-      for (const std::string& name : TakeRenewed().nobodys) TakeUpNamed(name);
-      if (shared_) EndCancelled();
-      if (shared_ && look % kLooksAProgress == 0) operations_.KeepProgress();
-      operations_.Follow();
-      if (shared_) lanes_.Refresh();  // others may have begun what waits here
-      const absl::StatusOr<std::vector<std::string>> names = store_.queue().Leasable(holder_);
-      if (names.ok()) {
-        for (const std::string& name : *names) TakeUpNamed(name);
-      }
-      ClaimOne();
-    }
   }
 
   // Those in flight here. `stored`: the store knows that they are cancelled. Otherwise to end one now might mean to
@@ -766,19 +624,11 @@ class JobTuner : public Tuner {
   const std::string holder_;
   metrics::Jobs* const metrics_;
   Operations operations_;
-  const absl::Duration lease_;
   const bool shared_;  // with other hosts
   const std::function<bool()> takes_work_;
   std::atomic<bool> draining_ = false;
-  std::set<std::string> held_elsewhere_;  // cards, as IsToBeHad found
-  std::mutex look_mutex_;                 // guards what follows
-  std::condition_variable_any look_;
-  bool look_soon_ = false;
-  Renewed renewed_;
-  JobLanes lanes_;  // its jobs use all of the above
-  // Last: they add to the lanes.
-  std::jthread renewer_;
-  std::jthread keeper_;
+  Claims claims_;   // what runs in the lanes tells it; takes for them, until Stop
+  JobLanes lanes_;  // last: its jobs use all of the above
 };
 
 }  // namespace

@@ -8,13 +8,13 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "proto/attune/objective.h"
 #include "server/base/proto_time.h"
 #include "server/base/seed.h"
 #include "server/catalog/host.h"
 #include "server/promotion/alternatives.h"
+#include "server/promotion/next_incumbent.h"
 #include "server/promotion/play_off.h"
 #include "server/promotion/record_retiming.h"
 #include "server/search/exhaustive_strategy.h"
@@ -74,12 +74,9 @@ class Contest {
     if (!decided.ok()) return decided.status();
     const Decision& decision = *decided;
     if (absl::Status status = RecordServed(result); !status.ok()) return status;
-    std::optional<v1::Incumbent> next;
-    if (decision.promote || IsRetimed(result)) {
-      next = Next(*result.winner, result.before, decision);
-    } else {
-      next = WithoutWrongAlternatives(result.before);
-    }
+    const EndOfContest end{tuning_key_, options_.families, rules_, job_.name, result.before, timed_, chosen_, wrong_};
+    const std::optional<v1::Incumbent> next =
+        decision.promote || IsRetimed(result) ? NextIncumbent(end, decision) : WithoutWrongAlternatives(end);
     if (!next.has_value()) return StillServed(result.before);
     absl::StatusOr<v1::Incumbent> promoted = trials::WriteFor(
         job_, [&](const store::JobWrite& write) { return options_.results.Promote(*next, result.before, write); });
@@ -149,7 +146,7 @@ class Contest {
                                         Decision& decision) {
     chosen_.clear();
     if (!IsByEnergy(rules_.objective) || !decision.best.has_value()) return true;
-    if (IsPinned(timed_[*decision.best], before)) {
+    if (IsPinned(rules_, before, timed_[*decision.best])) {
       decision.why += "; what is pinned is served whatever takes less energy";
       return true;
     }
@@ -229,16 +226,8 @@ class Contest {
     if (!result.before.has_value() || !result.winner.has_value()) return false;
     if (result.winner->timing().contended()) return false;
     const v1::Trial& before = result.before->trial();
-    return IsTheSame(before, *result.winner) || (!chosen_.empty() && IsTheSameCode(before, *result.winner));
-  }
-
-  // One variant on one card, as it is built today.
-  bool IsTheSame(const v1::Trial& before, const v1::Trial& now) const {
-    return IsTheSameCode(before, now) && catalog::IsOf(catalog::InstanceOf(before), tuning_key_.device);
-  }
-  static bool IsTheSameCode(const v1::Trial& before, const v1::Trial& now) {
-    return now.variant().text() == before.variant().text() &&
-           catalog::SameDependencies(before.dependencies(), now.dependencies());
+    return IsTheSame(before, *result.winner, tuning_key_.device) ||
+           (!chosen_.empty() && IsTheSameCode(before, *result.winner));
   }
 
   absl::StatusOr<std::optional<v1::Incumbent>> Served() const {
@@ -466,95 +455,6 @@ class Contest {
       if (is_challenger(index) && !trials::Timed(trial)) decision.why = absl::StrCat("not pinned: ", trial.detail());
     }
     return decision;
-  }
-
-  // What is served from now on.
-  v1::Incumbent Next(const v1::Trial& winner, const std::optional<v1::Incumbent>& before,
-                     const Decision& decision) const {
-    v1::Incumbent incumbent;
-    *incumbent.mutable_problem() = ToProto(tuning_key_.problem);
-    incumbent.set_problem_text(tuning_key_.problem_text);
-    incumbent.set_device_class(tuning_key_.device.fingerprint());
-    incumbent.set_policy(tuning_key_.policy);
-    *incumbent.mutable_trial() = winner;
-    *incumbent.mutable_timing() = winner.timing();
-    if (const v1::Energy* known = KnownEnergy(before, winner); known != nullptr && !winner.timing().has_energy()) {
-      *incumbent.mutable_timing()->mutable_energy() = *known;
-    }
-    const absl::Time now = absl::Now();
-    incumbent.set_pinned(IsPinned(winner, before));
-    SetTimestamp(now, incumbent.mutable_promote_time());
-    incumbent.set_job(job_.name);
-    incumbent.set_why(decision.why);
-    if (rules_.claim.has_value()) *incumbent.mutable_claim() = *rules_.claim;
-    for (size_t i : decision.ties) *incumbent.add_ties() = timed_[i].variant();
-    for (const BestBy& best : chosen_) {
-      v1::Alternative& alternative = *incumbent.add_alternatives();
-      alternative.set_objective(best.objective);
-      if (!best.contestant.has_value()) continue;
-      *alternative.mutable_trial() = timed_[*best.contestant];
-      SetTimestamp(now, alternative.mutable_trial()->mutable_finish_time());
-    }
-    const bool keeps = chosen_.empty() && before.has_value();
-    if (keeps) KeepAlternatives(*before, winner, incumbent);
-    DropChanged(tuning_key_, options_.families, IsWrong(), incumbent);
-    if (keeps) CompareWithFastest(KnownBeside(*before), incumbent);
-    return incumbent;
-  }
-
-  bool IsPinned(const v1::Trial& winner, const std::optional<v1::Incumbent>& before) const {
-    const bool same = before.has_value() && before->trial().variant().text() == winner.variant().text();
-    return rules_.pin || (same && before->pinned());
-  }
-
-  // Of the winner, where an earlier play-off measured it; otherwise null.
-  const v1::Energy* KnownEnergy(const std::optional<v1::Incumbent>& before, const v1::Trial& winner) const {
-    if (!before.has_value()) return nullptr;
-    if (before->timing().has_energy() && IsTheSame(before->trial(), winner)) return &before->timing().energy();
-    for (const v1::Alternative& one : before->alternatives()) {
-      if (IsTheSame(one.trial(), winner)) return &one.trial().timing().energy();
-    }
-    return nullptr;
-  }
-
-  // Those of the incumbent before, where nothing was chosen anew. That it was itself the best is true of no other.
-  void KeepAlternatives(const v1::Incumbent& before, const v1::Trial& winner, v1::Incumbent& incumbent) const {
-    for (const v1::Alternative& one : before.alternatives()) {
-      if (one.has_trial() || IsTheSame(before.trial(), winner)) *incumbent.add_alternatives() = one;
-    }
-  }
-
-  // Whose energy may be known beside the alternatives': the incumbent's before, and those of this play-off.
-  std::vector<v1::Trial> KnownBeside(const v1::Incumbent& before) const {
-    std::vector<v1::Trial> known = timed_;
-    *known.emplace_back(before.trial()).mutable_timing() = before.timing();
-    return known;
-  }
-
-  // The incumbent as it is, its time and the date of that too, without alternatives that this contest, or a trial
-  // before it, has shown to be wrong; nullopt where there are none. The others are not looked at: their answers say
-  // what has changed.
-  std::optional<v1::Incumbent> WithoutWrongAlternatives(const std::optional<v1::Incumbent>& before) const {
-    if (!before.has_value()) return std::nullopt;
-    v1::Incumbent next = *before;
-    std::vector<std::string> out;
-    next.clear_alternatives();
-    for (const v1::Alternative& one : before->alternatives()) {
-      if (one.has_trial() && wrong_.contains(one.trial().variant().text())) {
-        out.push_back(one.trial().variant().text());
-      } else {
-        *next.add_alternatives() = one;
-      }
-    }
-    if (out.empty()) return std::nullopt;
-    next.clear_device_id();  // the card may have another by now
-    next.set_job(job_.name);
-    next.set_why(absl::StrCat("the same, without ", absl::StrJoin(out, " and "), ", which is wrong"));
-    return next;
-  }
-
-  std::function<bool(const v1::Trial&)> IsWrong() const {
-    return [this](const v1::Trial& trial) { return wrong_.contains(trial.variant().text()); };
   }
 
   store::Store& store() const { return options_.means.code.store(); }

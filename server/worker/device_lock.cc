@@ -16,10 +16,6 @@
 namespace attune::worker {
 namespace {
 
-std::string FileName(const attune::v1::Device& device) {
-  return LockFileName(device.uuid().empty() ? device.id() : device.uuid());
-}
-
 // As mkdir -p. What is there already is judged when it is opened.
 absl::Status MakeDirectories(const std::filesystem::path& path) {
   if (mkdir(path.c_str(), 0755) == 0 || errno == EEXIST) return absl::OkStatus();
@@ -68,9 +64,9 @@ absl::StatusOr<DeviceLock> DeviceLock::Take(const std::string& directory, const 
   if (!folder.ok()) return folder.status();
   const absl::Cleanup close_folder = [&folder] { close(*folder); };
 
-  const std::string path = absl::StrCat(folder_path, "/", FileName(device));
-  const int fd =
-      openat(*folder, FileName(device).c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0660);
+  const std::string path = absl::StrCat(folder_path, "/", LockFileName(device.uuid(), device.id()));
+  const int fd = openat(*folder, LockFileName(device.uuid(), device.id()).c_str(),
+                        O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0660);
   if (fd < 0 && errno == ELOOP) {
     return absl::FailedPreconditionError(absl::StrCat(path, " is a symbolic link; remove it"));
   }

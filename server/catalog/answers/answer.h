@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "attune/v1/service.pb.h"
 #include "proto/attune/problem.h"
 #include "server/catalog/policy.h"
@@ -41,6 +43,13 @@ struct Answer {
   };
   std::vector<Alternative> alternatives;
 };
+
+// Behind what the answer's provenance says of itself already; nothing where `more` is empty.
+inline void AddDetail(absl::string_view more, v1::GetBestResponse& response) {
+  if (more.empty()) return;
+  const std::string& detail = response.provenance_detail();
+  response.set_provenance_detail(absl::StrCat(detail, detail.empty() ? "" : "; ", more));
+}
 
 }  // namespace attune::catalog
 

@@ -38,12 +38,6 @@ void AddBaselines(const v1::Incumbent& incumbent, const std::vector<v1::Baseline
   }
 }
 
-void AddDetail(absl::string_view more, v1::GetBestResponse& response) {
-  if (more.empty()) return;
-  const std::string& detail = response.provenance_detail();
-  response.set_provenance_detail(absl::StrCat(detail, detail.empty() ? "" : "; ", more));
-}
-
 void SetProvenance(const v1::Trial& trial, const Host& host, v1::GetBestResponse& response) {
   const std::string changed = WhatChanged(trial, host);
   if (!changed.empty()) {
