@@ -12,10 +12,14 @@ numpy alone, and no GPU:
 import argparse
 import dataclasses
 import math
+import pathlib
+import sys
 
 import numpy
 
-ALLOWED = {"f16": 1e-3, "bf16": 1e-2}  # absolute, and relative to the reference (docs/measuring.md)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "client/bench"))
+from attune_bench.tolerance import ALLOWED
+
 SIGNIFICAND = {"f16": 11, "bf16": 8}  # bits, the leading one included
 FACTORS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2.0)
 LAG = 8  # powers of two that a base may lag behind
@@ -55,8 +59,8 @@ def upper_tail(x):
     return numpy.exp(-x * x / 2) / math.sqrt(2 * math.pi) * series
 
 
-def exceeding(weights, errors, allowed):
-    """Of one row, for each of FACTORS: the chance that an element is off by more than that many tolerances.
+def exceeding(weights, errors, allowed, factors):
+    """Of one row, for each of `factors`: the chance that an element is off by more than that many tolerances.
 
     With normal values the element and its error are two normal deviates that depend on each other."""
     deviation = math.sqrt((weights * weights).sum())
@@ -65,21 +69,21 @@ def exceeding(weights, errors, allowed):
     z = numpy.linspace(-8, 8, 321)
     chances = numpy.exp(-z * z / 2) / numpy.exp(-z * z / 2).sum()
     element = deviation * z
-    limit = allowed * (1 + numpy.abs(element)) * numpy.array(FACTORS)[:, None]
+    limit = allowed * (1 + numpy.abs(element)) * numpy.array(factors)[:, None]
     mean = common * element
     return ((upper_tail((limit - mean) / rest) + upper_tail((limit + mean) / rest)) * chances).sum(1)
 
 
-def survival(model, rows, seed):
-    """For each of FACTORS, the chance of an element."""
+def survival(model, rows, seed, factors=FACTORS):
+    """For each of `factors`, the chance that an element is off by more than so many tolerances."""
     random = numpy.random.default_rng(seed)
     allowed = ALLOWED[model.dtype]
-    total, drawn = numpy.zeros(len(FACTORS)), 0
+    total, drawn = numpy.zeros(len(factors)), 0
     while drawn < rows:
         weights, errors = weights_and_errors(random, model)
         # The rest adds nothing: half a tolerance is more than four deviations of theirs.
         for row in numpy.flatnonzero((errors * errors).sum(1) > (0.12 * allowed) ** 2):
-            total += exceeding(weights[row], errors[row], allowed)
+            total += exceeding(weights[row], errors[row], allowed, factors)
         drawn += BATCH
     return total / drawn
 

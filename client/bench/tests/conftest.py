@@ -11,8 +11,8 @@ from runs import header, row
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path += [
-    str(ROOT / folder) for folder in ("client/python/tests", "tests/e2e", "tests/golden")
-]  # fake, harness, golden
+    str(ROOT / folder) for folder in ("client/python/tests", "tests/e2e", "tests/golden", "tests/gpu")
+]  # fake, harness, golden, rounding_tail
 
 FACTS = types.SimpleNamespace(
     name="NVIDIA H200",
