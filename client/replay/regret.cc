@@ -30,7 +30,8 @@ SearchEnd RunOnce(const RecordedSpace& space, const RegretOptions& options, uint
     if (outcome.ok) best_us = std::min(best_us, outcome.us);
   }
   const auto claim = strategy->Claim();
-  return {run.tried.size(), best_us / space.best_us - 1, claim.has_value() ? claim->confidence() : 0};
+  return {run.tried.size(), best_us / space.best_us - 1, claim.has_value() ? claim->confidence() : 0, run.codes,
+          run.seconds};
 }
 
 template <typename Value>
@@ -119,12 +120,12 @@ std::string Markdown(const std::vector<Ends>& ends) {
 }
 
 std::string Csv(const std::vector<Ends>& ends) {
-  std::string text = "space,variants,seed,trials,above_best,confidence\n";
+  std::string text = "space,variants,seed,trials,above_best,confidence,codes,seconds\n";
   for (const Ends& one : ends) {
     for (size_t i = 0; i < one.runs.size(); ++i) {
       const SearchEnd& run = one.runs[i];
-      absl::StrAppendFormat(&text, "%s,%d,%d,%d,%.5f,%.6g\n", one.space, one.candidates, i + 1, run.trials, run.regret,
-                            run.confidence);
+      absl::StrAppendFormat(&text, "%s,%d,%d,%d,%.5f,%.6g,%d,%.3f\n", one.space, one.candidates, i + 1, run.trials,
+                            run.regret, run.confidence, run.codes, run.seconds);
     }
   }
   return text;

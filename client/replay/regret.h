@@ -17,6 +17,8 @@ struct SearchEnd {
   size_t trials = 0;
   double regret = 0;      // time of its best over the space's, less 1; infinite where nothing was good
   double confidence = 0;  // that nothing is better by more than search::kWithin, as it says itself; 0: it says nothing
+  size_t codes = 0;       // compiled
+  double seconds = 0;     // as in ReplayRun
 };
 
 // Of one space.

@@ -45,7 +45,7 @@ TEST(Regret, IsNoneWhereAllIsTried) {
 }
 
 TEST(Regret, TellsHowFarAndHowSureAndHowOftenTwoAgree) {
-  const std::vector<Ends> ends = {{"one", 100, {{48, 0, 0.99}, {40, 0.03, 0.96}, {48, 0.005, 1e-7}}},
+  const std::vector<Ends> ends = {{"one", 100, {{48, 0, 0.99}, {40, 0.03, 0.96, 31, 7.25}, {48, 0.005, 1e-7}}},
                                   {"two", 1000, {{50, 0.015, 0.5}, {50, 0.2, 0.5}, {50, 0.021, 0.2}}}};
   const std::string text = Markdown(ends);
   EXPECT_THAT(text,
@@ -54,7 +54,7 @@ TEST(Regret, TellsHowFarAndHowSureAndHowOftenTwoAgree) {
               HasSubstr("| two | 1000 | 50 | 2.1 % | 20.0 % | 20.0 % | 0.0 % | 33.3 % | 33.3 % | 0.5 | 0 | 0 |\n"));
   EXPECT_THAT(text,
               HasSubstr("| all 2 |  | 48 | 1.5 % | 20.0 % | 20.0 % | 33.3 % | 50.0 % | 33.3 % | 0.5 | 2 | 1 |\n"));
-  EXPECT_THAT(Csv(ends), HasSubstr("one,100,2,40,0.03000,0.96\n"));
+  EXPECT_THAT(Csv(ends), HasSubstr("one,100,2,40,0.03000,0.96,31,7.250\n"));
 }
 
 }  // namespace
