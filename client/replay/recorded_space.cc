@@ -22,13 +22,13 @@ search::Outcome OutcomeOf(const v1::Row& row) {
 
 // Of each code, numbered as they come. One that was in the store before has the median of the others.
 void AddCodes(const v1::Recording& recording, RecordedSpace& space) {
-  std::map<int, int> numbers;
+  std::map<int, size_t> numbers;
   std::vector<double> known;
   for (const v1::Row& row : recording.rows()) {
-    const auto [it, fresh] = numbers.try_emplace(row.code(), static_cast<int>(numbers.size()));
-    space.codes.push_back(it->second);
+    const auto [it, fresh] = numbers.try_emplace(row.code(), numbers.size());
+    space.field.codes.push_back(it->second);
     if (fresh) space.compile_ms.push_back(0);
-    double& ms = space.compile_ms[static_cast<size_t>(it->second)];
+    double& ms = space.compile_ms[it->second];
     if (row.compile_ms() > 0) known.push_back(row.compile_ms());
     ms = std::max(ms, row.compile_ms());
   }

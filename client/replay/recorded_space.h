@@ -15,11 +15,10 @@ namespace attune::replay {
 
 struct RecordedSpace {
   std::string name;                       // the problem's text
-  search::Field field;                    // without anything known
+  search::Field field;                    // without anything known; with codes
   std::vector<search::Outcome> outcomes;  // of every candidate
   double best_us = 0;                     // the least of them
-  std::vector<int> codes;                 // each candidate's, from 0
-  std::vector<double> compile_ms;         // of each code; empty where none was recorded
+  std::vector<double> compile_ms;         // of each of field.codes; empty where none was recorded
 };
 
 // Whether a trial that ended so was right as far as it was checked, and has a time.

@@ -34,7 +34,7 @@ TEST(Regret, IsNoneWhereAllIsTried) {
   space.field.points.resize(few);
   space.field.candidates = few;
   space.field.likely = {};
-  space.codes.resize(few);
+  space.field.codes.resize(few);
   space.best_us = std::numeric_limits<double>::infinity();
   for (const search::Outcome& outcome : space.outcomes) {
     if (outcome.ok) space.best_us = std::min(space.best_us, outcome.us);

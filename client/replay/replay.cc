@@ -30,17 +30,17 @@ class Compilers {
 
   // What a trial's code took that was compiled for it: the first of all that share it.
   double Spent(size_t candidate) {
-    const int code = space_.codes[candidate];
-    return ready_.contains(code) && told_.insert(code).second ? space_.compile_ms[static_cast<size_t>(code)] : 0;
+    const size_t code = space_.field.codes[candidate];
+    return ready_.contains(code) && told_.insert(code).second ? space_.compile_ms[code] : 0;
   }
   // When a candidate's code is there, asked for at `now`.
   double ReadyAt(size_t candidate, double now) {
     if (free_.empty()) return now;  // there are none: all code is there
-    const auto [it, fresh] = ready_.try_emplace(space_.codes[candidate], 0);
+    const auto [it, fresh] = ready_.try_emplace(space_.field.codes[candidate], 0);
     if (fresh) {
       const double begin = std::max(now, free_.top());
       free_.pop();
-      it->second = begin + space_.compile_ms[static_cast<size_t>(it->first)];
+      it->second = begin + space_.compile_ms[it->first];
       free_.push(it->second);
     }
     return it->second;
@@ -50,8 +50,8 @@ class Compilers {
  private:
   const RecordedSpace& space_;
   std::priority_queue<double, std::vector<double>, std::greater<>> free_;  // when each is
-  std::map<int, double> ready_;                                            // codes
-  std::set<int> told_;                                                     // codes that a trial had compiled
+  std::map<size_t, double> ready_;                                         // codes
+  std::set<size_t> told_;                                                  // codes that a trial had compiled
 };
 
 // Candidates asked for and not yet taken, by when their codes are there.
@@ -61,11 +61,11 @@ class Asked {
 
   void Add(size_t candidate, double ready_at) {
     candidates_.emplace(ready_at, candidate);
-    ++codes_[space_.codes[candidate]];
+    ++codes_[space_.field.codes[candidate]];
   }
   void Remove(size_t candidate) {
     std::erase_if(candidates_, [&](const auto& one) { return one.second == candidate; });
-    const auto code = codes_.find(space_.codes[candidate]);
+    const auto code = codes_.find(space_.field.codes[candidate]);
     if (--code->second == 0) codes_.erase(code);
   }
   int codes() const { return static_cast<int>(codes_.size()); }
@@ -86,7 +86,7 @@ class Asked {
  private:
   const RecordedSpace& space_;
   std::multimap<double, size_t> candidates_;
-  std::map<int, int> codes_;
+  std::map<size_t, int> codes_;
 };
 
 // False when there is nothing to think of.

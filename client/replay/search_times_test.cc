@@ -17,13 +17,13 @@ using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
 // Candidates of codes that take so long; equally fast.
-RecordedSpace Space(std::vector<int> codes, std::vector<double> compile_ms) {
+RecordedSpace Space(std::vector<size_t> codes, std::vector<double> compile_ms) {
   RecordedSpace space;
   space.name = "b1.h1.q1.d64.f16";
   space.field.candidates = codes.size();
   space.outcomes.assign(codes.size(), search::Outcome::Timed(10));
   space.best_us = 10;
-  space.codes = std::move(codes);
+  space.field.codes = std::move(codes);
   space.compile_ms = std::move(compile_ms);
   return space;
 }
@@ -87,7 +87,7 @@ TEST(SearchTimes, OfCodesThatWereInTheStoreTheOthersMedianIsTaken) {
   add(4, 700);
   const absl::StatusOr<RecordedSpace> space = SpaceOf(recording);
   ASSERT_TRUE(space.ok()) << space.status();
-  EXPECT_THAT(space->codes, ElementsAre(0, 0, 1, 2, 3));
+  EXPECT_THAT(space->field.codes, ElementsAre(0, 0, 1, 2, 3));
   EXPECT_THAT(space->compile_ms, ElementsAre(500, 700, 900, 700));
 }
 

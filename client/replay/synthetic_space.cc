@@ -53,8 +53,8 @@ class SpaceMaker {
       if (IsFeasible(values)) Add(values, space);
     } while (Next(values));
     space.field.candidates = space.outcomes.size();
-    space.codes.resize(space.outcomes.size());
-    std::iota(space.codes.begin(), space.codes.end(), 0);
+    space.field.codes.resize(space.outcomes.size());
+    std::iota(space.field.codes.begin(), space.field.codes.end(), 0);
     space.field.likely.families.assign(space.field.candidates, 0);
     space.field.likely.guesses = {random_.Below(space.field.candidates)};
     return space;

@@ -60,6 +60,7 @@ struct Field {
   Likely likely;
   std::vector<std::string> features;  // names: parameters, then lets
   std::vector<Point> points;          // of every candidate, or none
+  std::vector<size_t> codes;          // the number of each candidate's compiled code, 0..n-1; none: each has its own
   std::vector<std::pair<size_t, Outcome>> known;
   int64_t spent = 0;                  // of the budget, by an earlier process that worked on this job
   size_t cards = 1;                   // that take trials, each one at a time

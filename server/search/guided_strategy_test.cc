@@ -176,6 +176,35 @@ TEST(GuidedStrategy, PlansOneTrialWhereCodeIsAtHandAndSeveralWhereItIsCompiled) 
   EXPECT_THAT(PlannedAfter(begun + 8, [](size_t trial) { return trial == 0; }), SizeIs(1));
 }
 
+// Six candidates have one code; whoever is asked for first is compiled and told first, and the device waits in between.
+TEST(GuidedStrategy, HasSixteenCodesCompiledAndCountsNoTrialOfCodeThatIsThere) {
+  Field field = TwoFamilies();
+  for (size_t i = 0; i < field.candidates; ++i) field.codes.push_back(i / 6);
+  GuidedStrategy strategy(field, {.seed = 1});
+  std::deque<size_t> planned;
+  std::set<size_t> told;  // codes
+  size_t most_codes = 0;
+  size_t most_trials = 0;
+  for (int trial = 0; trial < 80; ++trial) {
+    while (const Strategy::Thought thought = strategy.Think()) thought()();
+    while (const std::optional<size_t> next = strategy.Speculate()) planned.push_back(*next);
+    std::set<size_t> codes;
+    for (size_t candidate : planned) codes.insert(field.codes[candidate]);
+    std::erase_if(codes, [&](size_t code) { return told.contains(code); });
+    most_codes = std::max(most_codes, codes.size());
+    most_trials = std::max(most_trials, planned.size());
+    const size_t candidate = planned.front();
+    planned.pop_front();
+    ASSERT_EQ(strategy.Choose({candidate}).candidate, candidate);
+    v1::Trial ended = TrialOf(Bowl(field.points[candidate]));
+    if (told.insert(field.codes[candidate]).second) ended.set_compile_ms(900);
+    strategy.Tell(candidate, ended);
+    strategy.Choose({});
+  }
+  EXPECT_EQ(most_codes, 16);
+  EXPECT_GT(most_trials, 16);
+}
+
 TEST(GuidedStrategy, HasATwentiethOfTheSpaceOr96TrialsByDefault) {
   Field field = TwoFamilies();
   v1::Strategy description;

@@ -78,6 +78,8 @@ absl::StatusOr<Field> LearningField(const CandidateSet& candidates, const Search
   field.features = columns.names();
   for (size_t i = 0; i < candidates.all.size(); ++i) {
     const Candidate& candidate = candidates.all[i];
+    const bool shares = i > 0 && candidates.all[i - 1].spec.key == candidate.spec.key;
+    field.codes.push_back(i == 0 ? 0 : field.codes.back() + (shares ? 0 : 1));
     absl::StatusOr<std::vector<double>> features =
         columns.Of(candidate.variant, spec.tuning_key.problem, spec.tuning_key.device);
     if (!features.ok()) return features.status();

@@ -73,6 +73,10 @@ TEST_F(LearningFieldTest, HasEveryCandidateAsAPoint) {
   EXPECT_THAT(field.neighbours, IsEmpty());
 }
 
+TEST_F(LearningFieldTest, KnowsWhichCandidatesShareCode) {
+  EXPECT_THAT(FieldNow().codes, ElementsAre(0, 0, 1, 1, 2, 2)) << "SPLITS is a launch-time parameter";
+}
+
 TEST_F(LearningFieldTest, KnowsTheProblemsTrialsAndWhichItsOwnJobMade) {
   Store("b1.h1.q128.d64.f16", "tiles:BLOCK=16,SPLITS=2", v1::VERDICT_OK, 30, false);
   Store("b1.h1.q128.d64.f16", "tiles:BLOCK=64,SPLITS=1", v1::VERDICT_CRASHED, 0, false, "operations/7");

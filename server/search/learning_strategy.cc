@@ -1,6 +1,7 @@
 #include "server/search/learning_strategy.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -14,11 +15,18 @@ Outcome OutcomeOf(const v1::Trial& trial) {
   return timed ? Outcome::Timed(trial.timing().median_us()) : Outcome::Failed();
 }
 
-LearningStrategy::LearningStrategy(const Field& field) : cards_(field.cards), states_(field.candidates, State::kFree) {
+LearningStrategy::LearningStrategy(const Field& field)
+    : cards_(field.cards), codes_(field.codes), states_(field.candidates, State::kFree) {
+  if (codes_.empty()) {
+    codes_.resize(field.candidates);
+    std::iota(codes_.begin(), codes_.end(), 0);
+  }
+  told_of_.assign(codes_.empty() ? 0 : *std::max_element(codes_.begin(), codes_.end()) + 1, false);
   situation_.open.assign(field.candidates, true);
   for (const auto& [candidate, outcome] : field.known) {
     known_.push_back(candidate);
     states_[candidate] = State::kTold;
+    told_of_[codes_[candidate]] = true;
     situation_.open[candidate] = false;
     situation_.told.emplace_back(candidate, outcome);
   }
@@ -52,6 +60,7 @@ Choice LearningStrategy::Choose(const std::vector<size_t>& ready) {
 
 void LearningStrategy::Tell(size_t candidate, const v1::Trial& trial) {
   states_[candidate] = State::kTold;
+  told_of_[codes_[candidate]] = true;
   situation_.open[candidate] = false;
   if (trial.compile_ms() > 0) {
     situation_.since_compiled = 0;
@@ -65,13 +74,14 @@ void LearningStrategy::Tell(size_t candidate, const v1::Trial& trial) {
 
 Strategy::Thought LearningStrategy::Think() {
   if (done_ || thinking_) return nullptr;
+  situation_.pending = untold_;
+  situation_.new_codes = NewCodes();
   const bool wanted = untold_ < cards_ || (waits_ && news_);
-  const bool meanwhile = wanted && !ends_ && untold_ < MostPending(situation_);
+  const bool meanwhile = wanted && !ends_ && PlansMore(situation_);
   if (untold_ > 0 && !meanwhile) return nullptr;
   thinking_ = true;
   news_ = false;
   Situation situation = situation_;
-  situation.pending = untold_;
   for (size_t candidate : plan_.batch) situation.open[candidate] = false;
   return [this, situation = std::move(situation)] {
     return [this, plan = MakePlan(situation), tried = situation.told.size()]() mutable {
@@ -93,6 +103,14 @@ std::optional<v1::SearchClaim> LearningStrategy::Claim() const {
   claim.set_tried(static_cast<int64_t>(tried_when_planned_));
   claim.set_of(static_cast<int64_t>(states_.size()));
   return claim;
+}
+
+size_t LearningStrategy::NewCodes() const {
+  std::set<size_t> codes;
+  for (size_t candidate : plan_.batch) {
+    if (states_[candidate] != State::kTold && !told_of_[codes_[candidate]]) codes.insert(codes_[candidate]);
+  }
+  return codes.size();
 }
 
 void LearningStrategy::Adopt(Plan plan) {

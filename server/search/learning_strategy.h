@@ -52,6 +52,7 @@ class LearningStrategy : public Strategy {
     std::vector<bool> open;
     size_t known = 0;                       // the first of `told`
     size_t pending = 0;                     // planned before and not told yet; these are not open either
+    size_t new_codes = 0;                   // codes of the pending ones that no trial was told of
     size_t round = 0;                       // plans made before
     std::optional<size_t> sure_since = {};  // of the plan before
     // How many were told after the last one whose code was compiled for it; nothing: there was none.
@@ -59,10 +60,9 @@ class LearningStrategy : public Strategy {
   };
 
  private:
-  // While fewer than so many of the batch are still to come, it plans more: where a card waits for code, from what it
-  // was told since, and where fewer are to come than there are cards. Those planned stay planned; the new plan's come
-  // after them. 0: it waits for the batch's end.
-  virtual size_t MostPending(const Situation& /*situation*/) const { return 0; }
+  // Whether it plans more before the batch has ended: asked where a card waits for code and something was told since,
+  // and where fewer are to come than there are cards. Those planned stay planned; the new plan's come after them.
+  virtual bool PlansMore(const Situation& /*situation*/) const { return false; }
   // What a batch is called.
   virtual std::string BatchName() const { return "batch"; }
 
@@ -72,8 +72,11 @@ class LearningStrategy : public Strategy {
   virtual Plan MakePlan(const Situation& situation) const = 0;
 
   void Adopt(Plan plan);
+  size_t NewCodes() const;
 
   const size_t cards_;
+  std::vector<size_t> codes_;  // of each candidate
+  std::vector<bool> told_of_;  // each code: whether it, or a candidate that has it, was told or known
   std::vector<State> states_;
   std::vector<size_t> known_;
   Situation situation_;

@@ -40,15 +40,17 @@ class Scripted : public LearningStrategy {
   mutable std::vector<Told> told;
   mutable std::vector<bool> open;
   mutable size_t pending = 0;
+  mutable size_t new_codes = 0;
 
   size_t most_pending = 0;
 
  private:
-  size_t MostPending(const Situation& /*situation*/) const override { return most_pending; }
+  bool PlansMore(const Situation& situation) const override { return situation.pending < most_pending; }
   Plan MakePlan(const Situation& situation) const override {
     told = situation.told;
     open = situation.open;
     pending = situation.pending;
+    new_codes = situation.new_codes;
     if (situation.round >= steps_.size()) return {};
     return {steps_[situation.round].batch, steps_[situation.round].ahead};
   }
@@ -139,6 +141,36 @@ TEST(LearningStrategy, PlansNoMoreWhileEnoughIsToCome) {
   strategy.most_pending = 2;  // as many are to come
   strategy.Choose({});
   EXPECT_FALSE(strategy.Think());
+}
+
+// How many codes are new to it among {3, 8, 6}, which are pending, once 5 was tried.
+size_t NewCodes(const Field& field) {
+  Scripted strategy(field, {{{5, 3, 8, 6}}, {{1}}});
+  TryTheFirst(strategy);
+  strategy.most_pending = 4;
+  strategy.Choose({});
+  ThinkThrough(strategy);
+  EXPECT_EQ(strategy.pending, 3);
+  return strategy.new_codes;
+}
+
+TEST(LearningStrategy, KnowsHowManyCodesItIsStillToBeToldOf) {
+  Field field = Blank(9);
+  EXPECT_EQ(NewCodes(field), 3) << "each has its own";
+  field.codes = {0, 0, 1, 2, 3, 4, 4, 5, 2};
+  EXPECT_EQ(NewCodes(field), 1) << "3 and 8 share one; a trial of the code of 6 was told";
+  field.known = {{3, Outcome::Failed()}};
+  field.codes = {0, 0, 1, 1, 3, 4, 5, 5, 5};
+  Scripted strategy(field, {{{0, 2, 6, 8}}});
+  strategy.most_pending = 9;
+  ThinkThrough(strategy);
+  EXPECT_EQ(strategy.new_codes, 0) << "nothing is pending yet";
+  SpeculateAll(strategy);
+  strategy.Choose({0});
+  strategy.Tell(0, Good(20));
+  strategy.Choose({});
+  ThinkThrough(strategy);
+  EXPECT_EQ(strategy.new_codes, 1) << "that of 6 and 8; the one of 2 is known";
 }
 
 TEST(LearningStrategy, AnEmptyPlanWhileSomeAreToComeIsNotYetTheEnd) {
