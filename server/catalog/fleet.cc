@@ -9,6 +9,10 @@
 
 namespace attune::catalog {
 
+std::string CardName(absl::string_view host, absl::string_view device_id) {
+  return absl::StrCat(host, "/devices/", device_id);
+}
+
 void Fleet::Set(const std::vector<v1::Host>& hosts) {
   const std::lock_guard<std::mutex> lock(mutex_);
   hosts_.clear();
@@ -79,12 +83,24 @@ std::optional<FleetCard> Fleet::FindCard(absl::string_view name) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const v1::Host& host : hosts_) {
     for (const v1::Device& device : host.devices()) {
-      if (device.uuid() == name || absl::StrCat(host.name(), "/devices/", device.id()) == name) {
+      if (device.uuid() == name || CardName(host.name(), device.id()) == name) {
         return FleetCard{host.name(), device};
       }
     }
   }
   return std::nullopt;
+}
+
+std::vector<FleetCard> Fleet::CardsOf(absl::string_view fingerprint) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<FleetCard> cards;
+  for (const v1::Host& host : hosts_) {
+    if (host.draining()) continue;
+    for (const v1::Device& device : host.devices()) {
+      if (device.fingerprint() == fingerprint) cards.push_back({host.name(), device});
+    }
+  }
+  return cards;
 }
 
 std::string Fleet::Names() const {

@@ -27,6 +27,9 @@ struct FleetCard {
   v1::Device device;
 };
 
+// "hosts/gpu7-1a2b3c4d/devices/cuda:0", of a host and a device's id.
+std::string CardName(absl::string_view host, absl::string_view device_id);
+
 // Thread-safe.
 class Fleet {
  public:
@@ -41,6 +44,8 @@ class Fleet {
   const v1::Device* FindClass(absl::string_view name) const;
   // "hosts/gpu7-1a2b3c4d/devices/cuda:0", or a card's UUID.
   std::optional<FleetCard> FindCard(absl::string_view name) const;
+  // Those of a class, by its fingerprint, of live hosts that do not drain.
+  std::vector<FleetCard> CardsOf(absl::string_view fingerprint) const;
   // "l4 (hosts/a, hosts/b), h200 (hosts/c)"; empty when no live host has a card.
   std::string Names() const;
 

@@ -82,5 +82,15 @@ TEST(Fleet, FindsCardsByHostAndByUuid) {
   }
 }
 
+TEST(Fleet, HasTheCardsOfAClassThatTakeWork) {
+  Fleet fleet;
+  v1::Host drains = HostWith("c", {kL4});
+  drains.set_draining(true);
+  fleet.Set({HostWith("a", {kL4, kH200}), HostWith("b", {kL4}), drains, HostWith("d", {kL4}, v1::Host::STATE_LOST)});
+  std::vector<std::string> names;
+  for (const FleetCard& card : fleet.CardsOf(kL4.fingerprint())) names.push_back(CardName(card.host, card.device.id()));
+  EXPECT_EQ(names, (std::vector<std::string>{"hosts/a/devices/cuda:0", "hosts/b/devices/cuda:0"}));
+}
+
 }  // namespace
 }  // namespace attune::catalog

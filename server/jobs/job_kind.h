@@ -56,6 +56,9 @@ struct JobRun {
   std::function<absl::Status(absl::FunctionRef<void(v1::Operation&)>)> save;
   std::vector<trials::DeviceSlot*> sisters =
       {};  // of the other cards that work on it: as many as JobTerms says, or are
+  // What the slot's card is called in what comes of it: its id, and of a part that any host may do its host's name, too
+  // (catalog::CardName).
+  std::string card = {};
 };
 
 // Thread-safe. Requests are serialised messages, valid and normalised (the service has seen to it).

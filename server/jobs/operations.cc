@@ -366,11 +366,12 @@ std::vector<std::shared_ptr<LiveOperation>> Operations::PartsInFlight(absl::stri
   return parts;
 }
 
-absl::StatusOr<std::vector<v1::Operation>> Operations::PartsOf(const std::string& parent) {
+absl::StatusOr<std::vector<v1::Operation>> Operations::PartsOf(const std::string& parent, bool active_only) {
   std::vector<v1::Operation> parts;
   std::string token;
   do {
-    absl::StatusOr<store::Page<v1::Operation>> page = queue_.List({.parent = parent}, store::kMostPageSize, token);
+    absl::StatusOr<store::Page<v1::Operation>> page =
+        queue_.List({.active_only = active_only, .parent = parent}, store::kMostPageSize, token);
     if (!page.ok()) return page.status();
     std::move(page->items.begin(), page->items.end(), std::back_inserter(parts));
     token = page->next_page_token;

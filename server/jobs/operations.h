@@ -124,8 +124,8 @@ class Operations {
   std::shared_ptr<LiveOperation> Find(absl::string_view name);  // null when it is not in flight
   std::vector<std::shared_ptr<LiveOperation>> InFlight();
   std::vector<std::shared_ptr<LiveOperation>> PartsInFlight(absl::string_view parent);
-  // Of all parts of a job, as the store has them.
-  absl::StatusOr<std::vector<v1::Operation>> PartsOf(const std::string& parent);
+  // Of all parts of a job, or of those that have not ended, as the store has them.
+  absl::StatusOr<std::vector<v1::Operation>> PartsOf(const std::string& parent, bool active_only = false);
   // Changes of parts in flight.
   Changes& part_changes() { return part_changes_; }
   absl::StatusOr<std::function<void()>> Watch(absl::string_view name, Watchers::Watcher watcher);

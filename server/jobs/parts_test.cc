@@ -80,7 +80,7 @@ class PartsTest : public ::testing::Test {
   static Part PartOn(const std::string& card) { return {"0", store::JobKind::kSweepProblem, "", {card}}; }
 
   static void AwaitEnd(const JobRun& run, const std::string& name) {
-    while (!run.job.stop.stop_requested() && !run.parts.Get(name)->done()) run.parts.AwaitChange();
+    while (!run.job.stop.stop_requested() && !run.parts.Get({name})->front().done()) run.parts.AwaitChange();
   }
 
   store::FakeStore store_;

@@ -17,6 +17,7 @@
 #include "server/jobs/job_log.h"
 #include "server/jobs/last_sweep.h"
 #include "server/jobs/operations.h"
+#include "server/jobs/part_looks.h"
 #include "server/trials/device_slot.h"
 #include "server/trials/store_wait.h"
 
@@ -28,6 +29,9 @@ using Fill = JobKind::Fill;
 // Of a lease: how long its holder works on without a renewal. A fourth of it is left to end the running trial in before
 // others may take the job.
 constexpr double kFenced = 0.75;
+
+// How often a job looks at those of its parts that other hosts have.
+constexpr absl::Duration kPartLook = absl::Seconds(1);
 
 Holder HolderOf(const TunerOptions& options) {
   return {options.holder, options.lease, options.shared ? kFenced * options.lease : absl::InfiniteDuration()};
@@ -346,9 +350,8 @@ class JobTuner : public Tuner, private Claims::Taker {
     const bool here = terms.ok() && SlotsFor(terms->device).ok();
     const std::shared_ptr<LiveOperation> live = operations_.Adopt(job, here ? terms->identity : job.name, claimed);
     if (live == nullptr) return;
-    const bool any_hosts = !job.device_class.empty() && job.home.empty();
     if (job.lost_by.size() < store::kMostLosses) {
-      return EnqueueFound(live, kind, request, terms, any_hosts ? WhoseJob::kAnyHosts : WhoseJob::kThisHosts);
+      return EnqueueFound(live, kind, request, terms, WhoseIs(job.device_class, job.home));
     }
     live->Withdraw();
     End(live, v1::Operation::STATE_FAILED,
@@ -366,9 +369,14 @@ class JobTuner : public Tuner, private Claims::Taker {
   // Whose a job in the lanes is.
   enum class WhoseJob {
     kThisHosts,
+    kHomes,      // names a card of a host, and is of a class: others may do it while that host is away
     kAnyHosts,   // leased here; goes back to the queue where another process turns out to hold the card
     kWhoBegins,  // and nobody's before: it is left to others while this host drains, or cannot begin it at once
   };
+  static WhoseJob WhoseIs(absl::string_view device_class, absl::string_view home) {
+    if (device_class.empty()) return WhoseJob::kThisHosts;
+    return home.empty() ? WhoseJob::kAnyHosts : WhoseJob::kHomes;
+  }
 
   // A job as the queue had it: it fails when its request cannot be read, or none of its cards is here.
   void EnqueueFound(const std::shared_ptr<LiveOperation>& live, const JobKind& kind, const std::string& request,
@@ -398,7 +406,8 @@ class JobTuner : public Tuner, private Claims::Taker {
         if (live->Withdraw()) operations_.Drop(live);
         return;
       }
-      RunJob(live, takes_card ? device : "", whose, [&] {
+      const std::string card = CardNameOf(*live, device, whose);
+      RunJob(live, takes_card ? device : "", card, whose, [&] {
         const JobLanes::Help help(lanes_, sisters > 0 ? SistersOf(device) : std::vector<std::string>(), sisters);
         std::vector<trials::DeviceSlot*> helping;
         for (const std::string& id : help.devices()) helping.push_back(slots_.at(id).get());
@@ -410,7 +419,7 @@ class JobTuner : public Tuner, private Claims::Taker {
                                                          live->Update(change);
                                                          return operations_.Save(*live);
                                                        },
-                                                       std::move(helping)});
+                                                       std::move(helping), card});
         if (takes_card) CountWait(*live, device, priority);
         return fill;
       });
@@ -422,6 +431,12 @@ class JobTuner : public Tuner, private Claims::Taker {
     for (const trials::DeviceSlot* slot : slots) devices.push_back(slot->device().id());
     if (terms.cards == Cards::kOne) devices.resize(1);
     lanes_.Add(devices, terms.priority, std::move(job));
+  }
+
+  // What the report of a job calls the card that works on it.
+  std::string CardNameOf(const LiveOperation& live, const std::string& device, WhoseJob whose) const {
+    const bool own = live.parent().empty() || whose == WhoseJob::kThisHosts;
+    return own ? device : catalog::CardName(store::HostName(holder_), device);
   }
 
   // The other cards of its class here.
@@ -473,22 +488,29 @@ class JobTuner : public Tuner, private Claims::Taker {
    public:
     LiveParts(JobTuner& tuner, std::shared_ptr<LiveOperation> live) : tuner_(tuner), live_(std::move(live)) {}
 
+    absl::StatusOr<std::vector<catalog::FleetCard>> FleetCards() override {
+      const absl::StatusOr<std::string> device_class = DeviceClass();
+      if (!device_class.ok()) return device_class.status();
+      return tuner_.FleetCardsOf(*device_class);
+    }
     absl::StatusOr<std::vector<MadePart>> All() override {
       return Wait([&] { return tuner_.MadeParts(live_->name()); });
     }
     absl::StatusOr<MadePart> Make(const Part& part) override {
-      const absl::StatusOr<bool> any_hosts = Wait([&] { return tuner_.IsAnyHosts(live_->name()); });
-      if (!any_hosts.ok()) return any_hosts.status();
-      const absl::StatusOr<Operations::Wanted> wanted = tuner_.WantedOf(live_->name(), part, *any_hosts);
+      const absl::StatusOr<std::string> device_class = DeviceClass();
+      if (!device_class.ok()) return device_class.status();
+      const absl::StatusOr<Operations::Wanted> wanted = device_class->empty()
+                                                            ? tuner_.WantedHere(live_->name(), part)
+                                                            : tuner_.WantedOfClass(live_->name(), part, *device_class);
       if (!wanted.ok()) return wanted.status();
-      return Wait([&] { return tuner_.StartPart(*wanted); });
+      return Wait([&] { return tuner_.StartPart(*wanted, part); });
     }
-    absl::StatusOr<v1::Operation> Get(absl::string_view name) override {
-      return Wait([&] { return tuner_.operations_.Get(name); });
+    absl::StatusOr<std::vector<v1::Operation>> Get(const std::vector<std::string>& names) override {
+      return Wait([&] { return looks_.At(names); });
     }
     void AwaitChange() override {
       // Of parts that another holder has, the store alone knows; it is asked now and then.
-      seen_ = tuner_.operations_.part_changes().Await(seen_, live_->stop_token(), absl::Seconds(1));
+      seen_ = tuner_.operations_.part_changes().Await(seen_, live_->stop_token(), kPartLook);
     }
 
    private:
@@ -497,50 +519,112 @@ class JobTuner : public Tuner, private Claims::Taker {
       return trials::WaitForStore(live_->name(), live_->stop_token(), *live_, call);
     }
 
+    // Of the job; empty where it is this host's alone.
+    absl::StatusOr<std::string> DeviceClass() {
+      if (!device_class_.has_value()) {
+        absl::StatusOr<std::string> read = Wait([&] { return tuner_.ClassOfJob(live_->name()); });
+        if (!read.ok()) return read.status();
+        device_class_ = *std::move(read);
+      }
+      return *device_class_;
+    }
+
     JobTuner& tuner_;
     const std::shared_ptr<LiveOperation> live_;
+    PartLooks looks_{tuner_.operations_, live_->name(), tuner_.shared_ ? kPartLook : absl::ZeroDuration()};
+    std::optional<std::string> device_class_;
     uint64_t seen_ = 0;
   };
 
-  // Whether a job may be another host's, should this one be gone.
-  absl::StatusOr<bool> IsAnyHosts(const std::string& name) {
-    if (!shared_) return false;
-    const absl::StatusOr<store::Job> job = store_.queue().Get(name);
+  // Of a job that any host may do.
+  absl::StatusOr<std::string> ClassOfJob(const std::string& name) {
+    if (!shared_) return "";
+    absl::StatusOr<store::Job> job = store_.queue().Get(name);
     if (!job.ok()) return job.status();
-    return !job->device_class.empty();
+    return std::move(job->device_class);
   }
 
-  // `any_hosts`: of the parent; its parts are this host's as long as it is there.
-  absl::StatusOr<Operations::Wanted> WantedOf(const std::string& parent, const Part& part, bool any_hosts) {
-    const JobKind& kind = *kinds_.at(part.kind);
-    const std::string cards = ListOfCards(part.cards);
-    const absl::StatusOr<std::vector<trials::DeviceSlot*>> slots = SlotsFor(cards);
-    if (!slots.ok()) return slots.status();
-    const std::string request = kind.On(part.request, cards);
-    const absl::StatusOr<JobTerms> terms = kind.Terms(request);
+  // This host's first, whether it drains or not.
+  std::vector<catalog::FleetCard> FleetCardsOf(const std::string& device_class) const {
+    std::vector<catalog::FleetCard> cards;
+    if (device_class.empty()) return cards;
+    const std::string here = store::HostName(holder_);
+    for (const v1::Device& device : host_.devices) {
+      if (device.fingerprint() == device_class && slots_.contains(device.id())) cards.push_back({here, device});
+    }
+    for (catalog::FleetCard& card : host_.fleet->CardsOf(device_class)) {
+      if (card.host != here) cards.push_back(std::move(card));
+    }
+    return cards;
+  }
+
+  // A part with that request, for one of `cards`.
+  absl::StatusOr<Operations::Wanted> WantedPart(const std::string& parent, const Part& part, const std::string& request,
+                                                const std::vector<const v1::Device*>& cards) {
+    const absl::StatusOr<JobTerms> terms = kinds_.at(part.kind)->Terms(request);
     if (!terms.ok()) return terms.status();
     Asker asker;
     if (const auto live = operations_.Find(parent); live != nullptr) {
       asker.principal = live->principal();
       asker.trace = live->trace();
     }
-    absl::StatusOr<Operations::Wanted> wanted = WantedFor(part.kind, request, *terms, CardsOf(*slots), asker);
+    absl::StatusOr<Operations::Wanted> wanted = WantedFor(part.kind, request, *terms, cards, asker);
     if (!wanted.ok()) return wanted.status();
     wanted->parent = parent;
     wanted->name = PartName(parent, part.key);
-    if (shared_) wanted->home = holder_;
-    if (any_hosts) wanted->device_class = slots->front()->device().fingerprint();
     return wanted;
   }
 
-  absl::StatusOr<MadePart> StartPart(const Operations::Wanted& wanted) {
+  // For cards of this host alone.
+  absl::StatusOr<Operations::Wanted> WantedHere(const std::string& parent, const Part& part) {
+    const std::string cards = ListOfCards(part.cards);
+    const absl::StatusOr<std::vector<trials::DeviceSlot*>> slots = SlotsFor(cards);
+    if (!slots.ok()) return slots.status();
+    absl::StatusOr<Operations::Wanted> wanted =
+        WantedPart(parent, part, kinds_.at(part.kind)->On(part.request, cards), CardsOf(*slots));
+    if (wanted.ok() && shared_) wanted->home = holder_;
+    return wanted;
+  }
+
+  // For whichever card of the class is free first, this host's among them; or for the card that it names, which others
+  // stand in for while its host is away.
+  absl::StatusOr<Operations::Wanted> WantedOfClass(const std::string& parent, const Part& part,
+                                                   const std::string& device_class) {
+    const JobKind& kind = *kinds_.at(part.kind);
+    for (const catalog::FleetCard& card : FleetCardsOf(device_class)) {
+      const std::string name = catalog::CardName(card.host, card.device.id());
+      if (part.cards.size() != 1 || part.cards.front() != name) continue;
+      absl::StatusOr<Operations::Wanted> wanted =
+          WantedPart(parent, part, kind.On(part.request, card.device.id()), {&card.device});
+      if (!wanted.ok()) return wanted.status();
+      wanted->device_class = device_class;
+      wanted->home = store::HolderOf(card.host);
+      wanted->here = wanted->home == holder_;
+      return wanted;
+    }
+    const v1::Device* of_class = host_.fleet->FindClass(device_class);
+    if (of_class == nullptr) of_class = catalog::DeviceOfClass(host_, device_class);
+    if (of_class == nullptr) return absl::FailedPreconditionError("no card of the sweep's class is known");
+    absl::StatusOr<Operations::Wanted> wanted =
+        WantedPart(parent, part, kind.On(part.request, of_class->id()), {of_class});
+    if (!wanted.ok()) return wanted.status();
+    wanted->device_class = device_class;
+    wanted->here = false;  // this host claims it, too
+    return wanted;
+  }
+
+  absl::StatusOr<MadePart> StartPart(const Operations::Wanted& wanted, const Part& part) {
     absl::StatusOr<Operations::Started> started = operations_.Start(wanted);
     if (!started.ok()) return started.status();
     const JobKind& kind = *kinds_.at(wanted.kind);
-    // One that was made before is for the cards that it was made for.
     const absl::StatusOr<JobTerms> terms = kind.Terms(started->request);
     if (!terms.ok()) return terms.status();
-    if (started->fresh) EnqueueFound(started->live, kind, started->request, terms);
+    if (started->fresh) {
+      EnqueueFound(started->live, kind, started->request, terms, WhoseIs(wanted.device_class, wanted.home));
+    }
+    if (!wanted.here) claims_.LookSoon();
+    if (!wanted.device_class.empty()) return MadePart{std::move(started->operation), part.cards};
+    // One that was made before is for the cards that it was made for.
     return MadePart{std::move(started->operation), CardsIn(terms->device)};
   }
 
@@ -554,9 +638,13 @@ class JobTuner : public Tuner, private Claims::Taker {
       if (part.operation.done()) continue;
       const absl::StatusOr<store::Job> job = store_.queue().Get(part.operation.name());
       if (!job.ok()) return job.status();
-      const absl::StatusOr<JobTerms> terms = kinds_.at(job->kind)->Terms(RequestHere(*job));
+      const absl::StatusOr<JobTerms> terms = kinds_.at(job->kind)->Terms(job->request);
       if (!terms.ok()) return terms.status();
       part.cards = CardsIn(terms->device);
+      if (job->device_class.empty()) continue;
+      const bool one = !job->home.empty() && part.cards.size() == 1;
+      if (one) part.cards.front() = catalog::CardName(store::HostName(job->home), part.cards.front());
+      if (!one) part.cards.clear();
     }
     return parts;
   }
@@ -570,17 +658,20 @@ class JobTuner : public Tuner, private Claims::Taker {
     }
   }
 
-  // A job's life on its thread. `run` gives what fills in the response.
-  void RunJob(const std::shared_ptr<LiveOperation>& live, const std::string& device, WhoseJob whose,
-              const std::function<absl::StatusOr<Fill>()>& run) {
-    if (!live->Begin(device) || !operations_.Lease(live)) return;
+  // A job's life on its thread. `card`: what it calls the device. `run` gives what fills in the response.
+  void RunJob(const std::shared_ptr<LiveOperation>& live, const std::string& device, const std::string& card,
+              WhoseJob whose, const std::function<absl::StatusOr<Fill>()>& run) {
+    if (!live->Begin(device.empty() ? "" : card) || !operations_.Lease(live)) return;
+    // It has its card: the next part may begin on another.
+    if (whose == WhoseJob::kAnyHosts && !live->parent().empty()) claims_.LookSoon();
     LogJob("job started", live->Snapshot(), live->trace());
     const absl::Status saved = live->cancelled() ? absl::CancelledError("cancelled") : operations_.Save(*live);
     absl::StatusOr<Fill> fill = saved.ok() ? Guarded(run) : saved;
     if (fill.ok()) return operations_.Finish(live, v1::Operation::STATE_SUCCEEDED, absl::OkStatus(), *fill);
     if (live->lost() || store::IsStale(fill.status())) return operations_.Drop(live);
     if (!live->stop_token().stop_requested()) {
-      const bool may_go = whose != WhoseJob::kThisHosts && !device.empty() && absl::IsFailedPrecondition(fill.status());
+      const bool of_class = whose == WhoseJob::kAnyHosts || whose == WhoseJob::kWhoBegins;
+      const bool may_go = of_class && !device.empty() && absl::IsFailedPrecondition(fill.status());
       if (may_go && !slots_.at(device)->Available().ok()) {
         return operations_.LeaveToOthers(live, WhyNotHere(fill.status()));
       }
@@ -608,6 +699,18 @@ class JobTuner : public Tuner, private Claims::Taker {
     for (const std::shared_ptr<LiveOperation>& part : operations_.PartsInFlight(parent)) {
       part->RequestStop(/*cancel=*/true);
       if (stored && part->Withdraw()) End(part, v1::Operation::STATE_CANCELLED);
+    }
+    if (stored && shared_) EndUnheldParts(std::string(parent));
+  }
+
+  // Those that wait for any host. What others hold ends there.
+  void EndUnheldParts(const std::string& parent) {
+    const absl::StatusOr<std::vector<v1::Operation>> parts = operations_.PartsOf(parent, /*active_only=*/true);
+    if (!parts.ok()) return;
+    for (const v1::Operation& part : *parts) {
+      if (operations_.Find(part.name()) != nullptr) continue;
+      const absl::StatusOr<store::Job> job = store_.queue().Get(part.name());
+      if (job.ok() && job->cancelled) EndUnheld(*job);
     }
   }
 

@@ -115,6 +115,38 @@ TEST_P(HostsContract, AreForgottenUnlessTheyLive) {
   EXPECT_EQ(store().hosts().Beat("hosts/a", 1).status().code(), absl::StatusCode::kNotFound);
 }
 
+// A job of a class that has a home names a card of that host.
+TEST_P(HostsContract, HaveWhatNamesTheirCardsFirst) {
+  if (GetParam().name == "sqlite") GTEST_SKIP() << "one process alone has it";
+  const auto claimed = [this](const std::string& holder) {
+    const auto job = store().queue().Claim(holder, {{"l4", 0}}, absl::Hours(1));
+    EXPECT_TRUE(job.ok()) << job.status();
+    return job.ok() && job->has_value() ? (*job)->name : "";
+  };
+  MustRegister("hosts/one", 1);
+  for (const char* name : {"operations/a", "operations/b", "operations/c", "operations/d", "operations/any"}) {
+    Job job;
+    job.name = name;
+    job.device_class = "l4";
+    if (job.name != "operations/any") job.home = "one";
+    job.operation.set_name(name);
+    ASSERT_TRUE(store().queue().Create(job, {}).ok());
+  }
+  EXPECT_EQ(claimed("two"), "operations/any") << "past what is none of its";
+  EXPECT_EQ(claimed("two"), "");
+  EXPECT_EQ(claimed("one"), "operations/a");
+  ASSERT_TRUE(store().hosts().SetDraining("hosts/one", true).ok());
+  EXPECT_EQ(claimed("two"), "operations/b") << "it drains";
+  ASSERT_TRUE(store().hosts().SetDraining("hosts/one", false).ok());
+  EXPECT_EQ(claimed("two"), "");
+  now_ += kHostTtl;
+  EXPECT_EQ(claimed("two"), "operations/c") << "it is lost";
+  MustRegister("hosts/one", 2);
+  EXPECT_EQ(claimed("two"), "");
+  ASSERT_TRUE(store().hosts().Leave("hosts/one", 2).ok());
+  EXPECT_EQ(claimed("two"), "operations/d") << "it has stopped";
+}
+
 TEST_P(HostsContract, NeedAName) {
   for (const char* name : {"", "a", "hosts/"}) {
     EXPECT_EQ(store().hosts().Register(Sample(name), 1).code(), absl::StatusCode::kInvalidArgument) << name;

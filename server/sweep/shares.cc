@@ -1,7 +1,7 @@
 #include "server/sweep/shares.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 namespace attune::sweep {
 namespace {
@@ -30,25 +30,42 @@ void Shares::Add(size_t problem, size_t card_class, const std::string& card) {
 }
 
 void Shares::Retire(const std::string& card) {
-  for (OfClass& of : classes_) std::erase(of.cards, card);
+  for (OfClass& of : classes_) {
+    if (std::erase(of.cards, card) > 0) of.retired.insert(card);
+  }
+}
+
+void Shares::SetFleet(size_t card_class, const std::vector<std::string>& cards, size_t each) {
+  OfClass& of = classes_.at(card_class);
+  of.fleet = true;
+  of.each = each;
+  of.cards.clear();
+  for (const std::string& card : cards) {
+    if (!of.retired.contains(card)) of.cards.push_back(card);
+  }
+  for (auto& [card, own] : of.by_card) {
+    if (Contains(of.cards, card) || of.retired.contains(card)) continue;
+    of.shared.insert(of.shared.end(), own.begin(), own.end());
+    own.clear();
+  }
 }
 
 std::optional<Shares::Next> Shares::TakeOf(size_t card_class, const std::vector<AtHand>& at_hand) {
   OfClass& of = classes_[card_class];
   size_t taken = 0;
-  std::set<std::string> busy;
+  std::map<std::string, size_t> busy;
   for (const AtHand& one : at_hand) {
     if (one.card_class != card_class || !(one.card.empty() || Contains(of.cards, one.card))) continue;
     ++taken;
-    busy.insert(one.card);
+    ++busy[one.card];
   }
-  if (taken >= of.cards.size()) return std::nullopt;
+  if (taken >= of.cards.size() * of.each) return std::nullopt;
   for (const std::string& card : of.cards) {
     std::deque<size_t>& own = of.by_card[card];
-    if (!own.empty() && !busy.contains(card)) return Next{PopFront(own), card_class, {card}};
+    if (!own.empty() && busy[card] < of.each) return Next{PopFront(own), card_class, {card}};
   }
-  if (of.shared.empty()) return std::nullopt;
-  return Next{PopFront(of.shared), card_class, of.cards};
+  if (of.shared.empty() || IsHopeless(of)) return std::nullopt;
+  return Next{PopFront(of.shared), card_class, of.fleet ? std::vector<std::string>() : of.cards};
 }
 
 std::optional<Shares::Next> Shares::Take(const std::vector<AtHand>& at_hand) {
@@ -60,7 +77,7 @@ std::optional<Shares::Next> Shares::Take(const std::vector<AtHand>& at_hand) {
 
 std::optional<size_t> Shares::TakeHopeless() {
   for (OfClass& of : classes_) {
-    if (of.cards.empty() && !of.shared.empty()) return PopFront(of.shared);
+    if (IsHopeless(of) && !of.shared.empty()) return PopFront(of.shared);
     for (auto& [card, own] : of.by_card) {
       if (!own.empty() && !Contains(of.cards, card)) return PopFront(own);
     }

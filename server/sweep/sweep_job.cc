@@ -49,6 +49,7 @@ class SweepRun {
 
   absl::StatusOr<v1::SweepReport> Run() {
     for (size_t i = 0; i < problems_.size(); ++i) indices_[ToText(problems_[i])] = i;
+    if (absl::Status status = LookAtFleet(); !status.ok()) return status;
     const absl::StatusOr<std::vector<jobs::MadePart>> parts = run_.parts.All();
     if (!parts.ok()) return parts.status();
     TakeRows(*parts);
@@ -56,6 +57,7 @@ class SweepRun {
     if (absl::Status status = Share(); !status.ok()) return status;
     while (true) {
       if (run_.job.stop.stop_requested()) return absl::CancelledError("stopped");
+      if (absl::Status status = LookAtFleet(); !status.ok()) return status;
       if (absl::Status status = Collect(); !status.ok()) return status;
       if (absl::Status status = HandOut(); !status.ok()) return status;
       if (absl::Status status = Keep(); !status.ok()) return status;
@@ -70,6 +72,25 @@ class SweepRun {
     v1::Operation part;
     std::string card;  // empty: for the first of its class that is free
   };
+
+  // Of a sweep that any host may do its problems are on all cards of its class, which come and go. Whoever does it has
+  // cards of that class alone.
+  bool IsFleets() const { return !fleet_.empty(); }
+  static std::string NameOf(const catalog::FleetCard& card) { return catalog::CardName(card.host, card.device.id()); }
+
+  absl::Status LookAtFleet() {
+    absl::StatusOr<std::vector<catalog::FleetCard>> cards = run_.parts.FleetCards();
+    if (!cards.ok()) return cards.status();
+    fleet_ = *std::move(cards);
+    if (!IsFleets()) return absl::OkStatus();
+    std::vector<std::string> names;
+    for (const catalog::FleetCard& card : fleet_) names.push_back(NameOf(card));
+    // One that waits behind each card's keeps it from waiting for this host's next look. It cannot be taken back, so
+    // where time is limited there is none.
+    shares_.SetFleet(0, names, TotalTime(plan_) == absl::InfiniteDuration() ? 2 : 1);
+    return absl::OkStatus();
+  }
+  size_t CountCards() const { return IsFleets() ? fleet_.size() : run_.cards.size(); }
 
   size_t size() const { return classes_.size() * problems_.size(); }
   size_t ClassOf(size_t number) const { return number / problems_.size(); }
@@ -104,6 +125,7 @@ class SweepRun {
   // A row without a card is of a version that knew one alone, or of a problem that never began: with several classes,
   // or cards that are gone, nobody knows whose it is, and it is found out anew.
   std::optional<size_t> ClassOfRow(const Row& row) const {
+    if (IsFleets()) return 0;
     if (!row.device_id().empty()) return ClassOfCard(row.device_id());
     if (classes_.size() > 1 || run_.cards.size() < CardsIn(plan_.device_id()).size()) return std::nullopt;
     return 0;
@@ -111,6 +133,7 @@ class SweepRun {
 
   // Nothing of no card, or of one that is not here any more.
   std::optional<size_t> ClassOfCard(const std::string& card) const {
+    if (IsFleets()) return 0;
     for (size_t i = 0; i < classes_.size(); ++i) {
       for (const v1::Device* device : classes_[i]) {
         if (device->id() == card) return i;
@@ -165,6 +188,7 @@ class SweepRun {
   absl::Status Share() {
     if (TotalTime(plan_) <= absl::ZeroDuration()) {
       for (const v1::Device* card : run_.cards) shares_.Retire(card->id());
+      for (const catalog::FleetCard& card : fleet_) shares_.Retire(NameOf(card));
     }
     for (const size_t number : InOrder()) {
       if (run_.job.stop.stop_requested()) return absl::CancelledError("stopped");
@@ -180,7 +204,7 @@ class SweepRun {
   std::vector<size_t> InOrder() const {
     std::vector<size_t> numbers(size());
     std::iota(numbers.begin(), numbers.end(), size_t{0});
-    const bool shared = run_.cards.size() > classes_.size();
+    const bool shared = CountCards() > classes_.size();
     if (shared && TotalTime(plan_) == absl::InfiniteDuration()) {
       std::stable_sort(numbers.begin(), numbers.end(), [&](size_t a, size_t b) { return WorkOf(a) > WorkOf(b); });
     }
@@ -189,19 +213,34 @@ class SweepRun {
 
   // Empty: any of them.
   std::string CardFor(const Problem& problem, const CardClass& cards) const {
-    if (cards.size() == 1) return cards.front()->id();
+    if (!IsFleets() && cards.size() == 1) return cards.front()->id();
     const auto tuning_key = trials::MakeTuningKey(problem, *cards.front(), plan_.policy(), means_.host);
     if (!tuning_key.ok()) return "";
     const auto served = trials::ReadFor(run_.job, [&] { return means_.results.Served(catalog::KeyOf(*tuning_key)); });
+    if (IsFleets()) return served.ok() && served->has_value() ? FleetCardFor(**served) : "";
     const v1::Device* const card = served.ok() ? TimedBy(*served, cards) : nullptr;
     return card == nullptr ? "" : card->id();
   }
 
+  // The one that timed it. Where several hosts' pass for it, as devices without UUID do, each is as good.
+  std::string FleetCardFor(const v1::Incumbent& served) const {
+    std::string name;
+    for (const catalog::FleetCard& card : fleet_) {
+      if (!catalog::IsOf(catalog::InstanceOf(served.trial()), card.device)) continue;
+      if (!name.empty()) return "";
+      name = NameOf(card);
+    }
+    return name;
+  }
+
   absl::Status Collect() {
+    std::vector<std::string> names;
+    for (const auto& [number, at_hand] : at_hand_) names.push_back(at_hand.part.name());
+    absl::StatusOr<std::vector<v1::Operation>> parts = run_.parts.Get(names);
+    if (!parts.ok()) return parts.status();
+    auto part = parts->begin();
     for (auto it = at_hand_.begin(); it != at_hand_.end();) {
-      absl::StatusOr<v1::Operation> part = run_.parts.Get(it->second.part.name());
-      if (!part.ok()) return part.status();
-      it->second.part = *std::move(part);
+      it->second.part = std::move(*part++);
       if (!it->second.part.progress().device_id().empty()) it->second.card = it->second.part.progress().device_id();
       if (!it->second.part.done()) {
         ++it;
@@ -248,10 +287,19 @@ class SweepRun {
   v1::SweepReport Report() const {
     v1::SweepReport report;
     report.set_title(plan_.title());
-    report.set_device_id(catalog::ListOf(run_.cards));
     for (const auto& [number, row] : rows_) *report.add_rows() = row;
+    report.set_device_id(IsFleets() ? CardsOf(report) : catalog::ListOf(run_.cards));
     Complete(report);
     return report;
+  }
+
+  // Those that worked on it; none yet: its class.
+  std::string CardsOf(const v1::SweepReport& report) const {
+    std::set<std::string> cards;
+    for (const Row& row : report.rows()) {
+      if (!row.device_id().empty()) cards.insert(row.device_id());
+    }
+    return cards.empty() ? fleet_.front().device.class_alias() : ListOfCards({cards.begin(), cards.end()});
   }
 
   absl::Status Keep() {
@@ -261,7 +309,7 @@ class SweepRun {
 
   void ShowProgress() {
     SweepPace pace = pace_;
-    pace.cards = static_cast<int64_t>(run_.cards.size());
+    pace.cards = static_cast<int64_t>(CountCards());
     std::vector<v1::Operation> parts;
     for (const auto& [number, at_hand] : at_hand_) parts.push_back(at_hand.part);
     const v1::OperationProgress now =
@@ -274,6 +322,7 @@ class SweepRun {
   const SweepMeans& means_;
   const jobs::JobRun& run_;
   const std::vector<CardClass> classes_;
+  std::vector<catalog::FleetCard> fleet_;  // none: the sweep is this host's alone
   Shares shares_;
   std::map<std::string, size_t> indices_;  // of the problems, by their texts
   std::map<size_t, Row> rows_;             // by number; so are those at hand

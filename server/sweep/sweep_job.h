@@ -1,5 +1,7 @@
 // The kind of job that Sweep starts: many problems, by night, with a report. Each problem is a part of it, a job that
-// any free card takes (sweep_problem_job.h); the sweep itself takes no card. What becomes of each: sweep_problem.h.
+// any free card takes (sweep_problem_job.h), in a fleet any of its class on whichever host, but for one that has an
+// incumbent to be timed again, which goes to the card that timed it; the sweep itself takes no card. What becomes of
+// each: sweep_problem.h.
 #ifndef ATTUNE_SERVER_SWEEP_SWEEP_JOB_H_
 #define ATTUNE_SERVER_SWEEP_SWEEP_JOB_H_
 

@@ -105,11 +105,11 @@ absl::StatusOr<jobs::JobKind::Fill> SweepProblemJob::RunRequest(const v1::SweepR
                         run.job.progress, run.job.epoch,    run.job.abort};
   absl::StatusOr<Ended> ended = EndFor(*problem, plan, means_, run.slot, job);
   if (!ended.ok()) return ended.status();
-  ended->row.set_device_id(run.slot.device().id());
+  ended->row.set_device_id(run.card);
   SetDuration(time.Elapsed(), ended->row.mutable_working_time());
   v1::SweepReport report;
   report.set_title(plan.title());
-  report.set_device_id(run.slot.device().id());
+  report.set_device_id(run.card);
   *report.add_rows() = std::move(ended->row);
   Complete(report);
   return [report = std::move(report), failed = std::move(ended->failed)](v1::Operation& operation) {

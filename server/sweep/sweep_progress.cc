@@ -13,6 +13,8 @@
 namespace attune::sweep {
 namespace {
 
+constexpr size_t kMostTold = 8;  // problems at hand
+
 bool Waits(const v1::Operation& operation) {
   return operation.state() == v1::Operation::STATE_QUEUED || operation.progress().queue_position() > 0;
 }
@@ -65,9 +67,10 @@ v1::OperationProgress ProgressOf(const std::vector<v1::Operation>& at_hand, int6
   if (working.empty() && !at_hand.empty()) progress = at_hand.front().progress();
   std::vector<std::string> messages;
   for (size_t i = 0; i < working.size(); ++i) {
-    messages.push_back(MessageOf(*working[i], working.size() > 1));
+    if (i < kMostTold) messages.push_back(MessageOf(*working[i], working.size() > 1));
     if (i > 0) AddCounts(working[i]->progress(), progress);
   }
+  if (working.size() > kMostTold) messages.push_back(absl::StrCat("and ", working.size() - kMostTold, " more"));
   progress.set_message(absl::StrJoin(messages, "; "));
   if (working.size() > 1) progress.clear_best();  // of which problem?
   progress.clear_device_id();

@@ -18,12 +18,13 @@ export function classesOf({ devices, trends }) {
   return { of: deviceClasses(devices, trends), names };
 }
 
+// Of a card; a fleet's is called "hosts/gpu7-1a2b3c4d/devices/cuda:0".
+const classOf = (classes, card) => classes.of.get((card ?? "").split("/devices/").pop());
+
 // A report's class: that of its rows' cards. Several cards of one sweep may be of several classes.
 function sweptClasses(report, classes) {
-  const ids = (report.deviceId ?? "").split(",").filter(Boolean);
-  const found = new Set(ids.map((id) => classes.of.get(id)).filter(Boolean));
-  for (const { deviceId } of report.rows ?? []) if (classes.of.has(deviceId)) found.add(classes.of.get(deviceId));
-  return [...found];
+  const cards = (report.deviceId ?? "").split(",").concat((report.rows ?? []).map((row) => row.deviceId));
+  return [...new Set(cards.map((card) => classOf(classes, card)).filter(Boolean))];
 }
 
 // [{operation, classes}]: the newest finished sweeps that between them cover every class, one for each. Of a finished one
@@ -56,7 +57,7 @@ function rowsTable(name, rows, classes) {
     caption: `Rows of ${name}`,
     rows: rows.slice().sort((a, b) => APART.indexOf(enumName(a.outcome, "OUTCOME_")) - APART.indexOf(enumName(b.outcome, "OUTCOME_"))),
     columns: [
-      { label: "Problem", class: "wide", cell: (row) => problemLink(row.problem, classes.of.get(row.deviceId)), sort: (row) => row.problem },
+      { label: "Problem", class: "wide", cell: (row) => problemLink(row.problem, classOf(classes, row.deviceId)), sort: (row) => row.problem },
       { label: "Outcome", cell: (row) => badge(enumName(row.outcome, "OUTCOME_")), sort: (row) => row.outcome },
       { label: "Before → after, us", number: true, cell: (row) => (row.beforeUs || row.afterUs ? `${us(row.beforeUs)} → ${us(row.afterUs)}` : NONE), sort: (row) => row.afterUs ?? 0 },
       { label: "Change", number: true, cell: (row) => percentChange(rowChange(row)), sort: rowChange },

@@ -161,8 +161,19 @@ absl::StatusOr<std::vector<LeasedJob>> FakeQueue::Held() {
   return HeldLocked("");
 }
 
+std::set<std::string> FakeQueue::HomesThere() {
+  std::set<std::string> homes;
+  if (hosts_ == nullptr) return homes;
+  const std::vector<v1::Host> hosts = hosts_->List().value();
+  for (const v1::Host& host : hosts) {
+    if (host.state() == v1::Host::STATE_LIVE && !host.draining()) homes.insert(HolderOf(host.name()));
+  }
+  return homes;
+}
+
 absl::StatusOr<std::optional<Job>> FakeQueue::Claim(absl::string_view holder, const std::vector<Room>& rooms,
                                                     absl::Duration duration) {
+  const std::set<std::string> there = HomesThere();
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!writes_.ok()) return writes_;
   const absl::Time now = now_();
@@ -174,6 +185,7 @@ absl::StatusOr<std::optional<Job>> FakeQueue::Claim(absl::string_view holder, co
     const Job& job = stored.job;
     const bool held = !job.holder.empty() && job.leased_until > now;
     if (job.operation.done() || job.device_class.empty() || held) continue;
+    if (job.holder.empty() && job.home != holder && there.contains(job.home)) continue;
     const bool room = std::any_of(rooms.begin(), rooms.end(), [&job](const Room& one) {
       return one.device_class == job.device_class && one.priority == job.priority;
     });

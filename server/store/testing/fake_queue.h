@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "server/store/hosts.h"
 #include "server/store/queue.h"
 
 namespace attune::store {
@@ -25,6 +26,9 @@ class FakeQueue : public Queue {
   // RenewAll fails so, and nothing else.
   void FailRenewals(absl::Status status);
   void FailGets(absl::Status status);
+
+  // Where there are hosts, a claim leaves a job to its home while that is LIVE and does not drain.
+  void SetHosts(Hosts* hosts) { hosts_ = hosts; }
 
   // Makes what a write for a job makes, named by `make`, once. For the store.
   absl::StatusOr<std::string> Once(const JobWrite& write, absl::FunctionRef<absl::StatusOr<std::string>()> make);
@@ -68,7 +72,11 @@ class FakeQueue : public Queue {
   Stored* FindLocked(absl::string_view name);
   Stored* FindIdenticalLocked(absl::string_view identity);
 
+  // Holders of hosts that are LIVE and do not drain.
+  std::set<std::string> HomesThere();
+
   const std::function<absl::Time()> now_;
+  Hosts* hosts_ = nullptr;
   std::mutex mutex_;
   absl::Status writes_;
   absl::Status renewals_;

@@ -48,7 +48,7 @@ inline google::protobuf::Timestamp Now() {
 }  // namespace fake
 
 struct FakeStore::State {
-  explicit State(const std::function<absl::Time()>& now) : queue(now), hosts(now) {}
+  explicit State(const std::function<absl::Time()>& now) : queue(now), hosts(now) { queue.SetHosts(&hosts); }
 
   FakeQueue queue;      // locks for itself
   HostsInMemory hosts;  // likewise

@@ -118,7 +118,7 @@ class SweepRow(Value):
     detail: str
     trials: int
     compiles: int
-    device_id: str  # the card; empty when SKIPPED
+    device_id: str  # the card, of a class's sweep in a fleet with its host; empty when SKIPPED
     working_time: timedelta | None  # on the card, without what was waited for jobs ahead
     sanitizers: str  # of what would have been promoted: "clean", or what was found; empty: nobody was asked
 
