@@ -1,6 +1,7 @@
 // attune jobs: operations, newest first.
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -93,7 +94,13 @@ std::vector<std::string> CardsOf(const v1::Operation& operation) {
     const absl::string_view rest = title.substr(on + kOn.size());
     cards = std::string(rest.substr(0, rest.find(": ")));
   }
-  return absl::StrSplit(cards, ',', absl::SkipEmpty());
+  std::vector<std::string> names = absl::StrSplit(cards, ',', absl::SkipEmpty());
+  for (size_t i = 0, count = names.size(); i < count; ++i) {
+    // "hosts/gpu7-1a2b3c4d/devices/cuda:0" is a cuda:0, too.
+    const std::pair<std::string, std::string> parts = absl::StrSplit(names[i], absl::MaxSplits("/devices/", 1));
+    if (!parts.second.empty()) names.push_back(parts.second);
+  }
+  return names;
 }
 
 // What nothing here is called may be a card of the past.
