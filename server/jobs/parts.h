@@ -44,7 +44,7 @@ class Parts {
   // has none of its cards; one for another host's card that is gone is for all.
   virtual absl::StatusOr<MadePart> Make(const Part& part) = 0;
   // In the order of their names. What other hosts work on is as old as the last look at it, of which there is one a
-  // second at most.
+  // second at most. Where one was cancelled because the job was, the job has been asked to stop by then.
   virtual absl::StatusOr<std::vector<v1::Operation>> Get(const std::vector<std::string>& names) = 0;
   // Blocks until some part may have changed since the last call, or the job is stopped.
   virtual void AwaitChange() = 0;

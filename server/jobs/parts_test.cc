@@ -111,5 +111,17 @@ TEST_F(PartsTest, OneThatIsThereStaysAsItIs) {
   EXPECT_EQ(ended.state(), v1::Operation::STATE_SUCCEEDED) << ended.error().message();
 }
 
+// The lease's next renewal, which would tell, is 15 s away.
+TEST_F(PartsTest, AJobHearsOfItsCancelWhenAPartWasCancelledWithIt) {
+  const v1::Operation ended = Run([this](const JobRun& run) {
+    if (absl::Status asked = store_.queue().Cancel(run.job.name).status(); !asked.ok()) return asked;
+    const absl::StatusOr<MadePart> made = run.parts.Make(PartOn("cuda:0"));
+    if (!made.ok()) return made.status();
+    AwaitEnd(run, made->operation.name());
+    return run.job.stop.stop_requested() ? absl::CancelledError("stopped") : absl::OkStatus();
+  });
+  EXPECT_EQ(ended.state(), v1::Operation::STATE_CANCELLED);
+}
+
 }  // namespace
 }  // namespace attune::jobs

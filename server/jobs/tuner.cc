@@ -506,7 +506,12 @@ class JobTuner : public Tuner, private Claims::Taker {
       return Wait([&] { return tuner_.StartPart(*wanted, part); });
     }
     absl::StatusOr<std::vector<v1::Operation>> Get(const std::vector<std::string>& names) override {
-      return Wait([&] { return looks_.At(names); });
+      absl::StatusOr<std::vector<v1::Operation>> parts = Wait([&] { return looks_.At(names); });
+      const bool some_cancelled = parts.ok() && std::any_of(parts->begin(), parts->end(), [](const auto& part) {
+                                    return part.state() == v1::Operation::STATE_CANCELLED;
+                                  });
+      if (some_cancelled) HearOfCancel();
+      return parts;
     }
     void AwaitChange() override {
       // Of parts that another holder has, the store alone knows; it is asked now and then.
@@ -517,6 +522,13 @@ class JobTuner : public Tuner, private Claims::Taker {
     template <typename Call>
     auto Wait(Call call) -> decltype(call()) {
       return trials::WaitForStore(live_->name(), live_->stop_token(), *live_, call);
+    }
+
+    // By way of another host the job was cancelled with its parts, which may all have ended before the next renewal of
+    // its lease tells.
+    void HearOfCancel() {
+      const absl::StatusOr<store::Job> job = tuner_.store_.queue().Get(live_->name());
+      if (job.ok() && job->cancelled) live_->RequestStop(/*cancel=*/true);
     }
 
     // Of the job; empty where it is this host's alone.

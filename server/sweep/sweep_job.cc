@@ -238,6 +238,7 @@ class SweepRun {
     for (const auto& [number, at_hand] : at_hand_) names.push_back(at_hand.part.name());
     absl::StatusOr<std::vector<v1::Operation>> parts = run_.parts.Get(names);
     if (!parts.ok()) return parts.status();
+    if (run_.job.stop.stop_requested()) return absl::CancelledError("stopped");
     auto part = parts->begin();
     for (auto it = at_hand_.begin(); it != at_hand_.end();) {
       it->second.part = std::move(*part++);

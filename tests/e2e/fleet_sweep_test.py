@@ -83,6 +83,7 @@ class FleetSweepTest(FleetCase):
         wait_until("both at work", lambda: set(self.holders().values()) == set(hosts))
         gateway.attune("cancel", sweep)
         wait_until("the end of all", lambda: self.server.number("SELECT count(*) FROM jobs WHERE NOT done") == 0)
+        self.assertEqual([job["state"] for job in gateway.json("jobs")], ["CANCELLED"])
         states = [part["state"] for part in self.parts(gateway, sweep)]
         self.assertIn("CANCELLED", states)
         self.assertLessEqual(set(states), {"CANCELLED", "SUCCEEDED"})
