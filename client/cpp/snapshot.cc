@@ -73,7 +73,8 @@ Snapshot::Snapshot(absl::Time exported, v1::ListDevicesResponse devices, std::ve
     const SnapshotAnswer& entry = answers_[number];
     const absl::StatusOr<Problem> problem = FromProto(entry.request.problem());
     if (!problem.ok()) continue;  // a shape that only a later version knows: nobody can ask for it here
-    const AnswerKey key({*problem, entry.request.device_id(), entry.request.policy(), entry.request.objective()});
+    const AnswerKey key(
+        {*problem, entry.request.device_id(), entry.request.policy(), UnlessTime(entry.request.objective())});
     index_.insert_or_assign(key, Marked(*entry.answer, exported_));
     for (const v1::Domain& domain : entry.answer->domains()) {
       const Problem common = WithoutLength(domain.axis(), *problem);

@@ -100,6 +100,16 @@ TEST_F(SnapshotTest, KnowsTheBestByAnObjectiveOrSaysThatItHasNone) {
   EXPECT_EQ(snapshot.Find({problem_, "cuda:2", v1::POLICY_HOT, v1::OBJECTIVE_ENERGY}), nullptr);
 }
 
+// Nobody writes it so, but it says what is meant where none is named.
+TEST_F(SnapshotTest, AnAnswerByTimeIsThatOfNoObjective) {
+  SnapshotAnswer fastest = Answer("cuda:0", "fastest", v1::PROVENANCE_EXACT);
+  fastest.request.set_objective(v1::OBJECTIVE_TIME);
+  const Snapshot snapshot(absl::UnixEpoch(), {}, {fastest});
+  const AnswerPtr found = snapshot.Find({problem_, "cuda:0", v1::POLICY_HOT});
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->variant().text(), "fastest");
+}
+
 TEST_F(SnapshotTest, HasNoAnswerForWhatWasNotExported) {
   const Problem other = *ParseProblem("b1.h1.q1.d64.f16");
   EXPECT_EQ(Make().Find({other, "", v1::POLICY_HOT}), nullptr);

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "proto/attune/objective.h"
 #include "tests/fuzz/scratch_file.h"
 #include "tests/fuzz/target.h"
 
@@ -38,7 +39,8 @@ ATTUNE_FUZZ_TARGET(snapshot) {
   for (const SnapshotAnswer& entry : (*snapshot)->answers()) {
     const absl::StatusOr<Problem> problem = FromProto(entry.request.problem());
     if (!problem.ok()) continue;
-    Expect((*snapshot)->Find({*problem, entry.request.device_id(), entry.request.policy()}) != nullptr ||
+    const v1::Objective objective = UnlessTime(entry.request.objective());
+    Expect((*snapshot)->Find({*problem, entry.request.device_id(), entry.request.policy(), objective}) != nullptr ||
                entry.request.device_id().empty(),
            "an answer that is there is found");
   }

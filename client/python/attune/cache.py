@@ -19,6 +19,10 @@ class AnswerKey(NamedTuple):
     objective: Objective = Objective.UNSPECIFIED  # never TIME, which is the same
 
 
+def unless_time(objective: Objective) -> Objective:
+    return Objective.UNSPECIFIED if objective is Objective.TIME else objective
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     answer: Answer

@@ -11,7 +11,7 @@ from datetime import timedelta
 from google.protobuf.message import Message
 
 from attune import api, arguments, snapshot
-from attune.cache import AnswerCache, AnswerKey, Entry
+from attune.cache import AnswerCache, AnswerKey, Entry, unless_time
 from attune.clock import Clock, utc_text
 from attune.errors import AttuneError, Unreachable
 from attune.plans.plan import Call, Plan
@@ -72,15 +72,11 @@ def best(
     """
     key = AnswerKey(Problem.of(problem), device, Policy.of(policy))
     if objective is not Objective.TIME:
-        key = key._replace(objective=_unless_time(Objective.of(objective)))
+        key = key._replace(objective=unless_time(Objective.of(objective)))
     # Mostly there are neither, and a cached answer is to cost no more than its look-up.
     if acceptable != ():
         acceptable = tuple(map(Provenance.of, arguments.several("acceptable", acceptable, "'EXACT'")))
     return Query(key, acceptable, artifact, 0.0 if wait == 0 else arguments.seconds("wait", wait), domains)
-
-
-def _unless_time(objective: Objective) -> Objective:
-    return Objective.UNSPECIFIED if objective is Objective.TIME else objective
 
 
 class Lookup:

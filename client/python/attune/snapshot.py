@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 from google.protobuf.message import DecodeError, Message
 
 from attune import api
-from attune.cache import AnswerKey
+from attune.cache import AnswerKey, unless_time
 from attune.clock import utc_text
 from attune.errors import DataLoss, FailedPrecondition, InvalidArgument, NotFound
 from attune.problem import Problem
@@ -51,7 +51,8 @@ class Snapshot:
                 problem = Problem.from_message(request.problem)
             except InvalidArgument:
                 continue  # a shape that only a later version knows: nobody can ask for it here
-            key = AnswerKey(problem, request.device_id, Policy(request.policy), Objective(request.objective))
+            objective = unless_time(Objective(request.objective))
+            key = AnswerKey(problem, request.device_id, Policy(request.policy), objective)
             self._index[key] = answer
             for domain in answer.domains:
                 axis = Axis(domain.axis)
