@@ -22,7 +22,7 @@ SearchEnd RunOnce(const RecordedSpace& space, const RegretOptions& options, uint
   description.set_kind(attune::v1::Strategy::KIND_GUIDED);
   description.set_effort(options.effort);
   description.set_seed(seed);
-  const std::unique_ptr<search::Strategy> strategy = search::MakeStrategy(description, space.field, seed, SteadyNow);
+  const auto strategy = search::MakeStrategy(description, FieldOn(options.host, space), seed, SteadyNow);
   const ReplayRun run = ReplayOn(options.host, *strategy, space);
   double best_us = std::numeric_limits<double>::infinity();
   for (size_t candidate : run.tried) {

@@ -102,6 +102,12 @@ bool ThinkThrough(search::Strategy& strategy, double think_ms, double& now) {
 
 }  // namespace
 
+search::Field FieldOn(const Host& host, const RecordedSpace& space) {
+  search::Field field = space.field;
+  field.compilers = static_cast<size_t>(host.compilers);
+  return field;
+}
+
 ReplayRun ReplayOn(const Host& host, search::Strategy& strategy, const RecordedSpace& space, const Enough& enough) {
   ReplayRun run;
   Compilers compilers(space, host);

@@ -30,6 +30,9 @@ struct ReplayRun {
   size_t codes = 0;           // compiled, those that nothing was tried of included
 };
 
+// A search's field, of a space as it is searched on that host.
+search::Field FieldOn(const Host& host, const RecordedSpace& space);
+
 // The same strategy, seed, space and host give the same every time.
 ReplayRun ReplayOn(const Host& host, search::Strategy& strategy, const RecordedSpace& space, const Enough& enough = {});
 

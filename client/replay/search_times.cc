@@ -33,7 +33,7 @@ absl::StatusOr<std::string> TimeSearches(const std::vector<RecordedSpace>& space
       description.set_kind(attune::v1::Strategy::KIND_GUIDED);
       description.set_effort(attune::v1::Strategy::EFFORT_STANDARD);
       description.set_seed(static_cast<uint64_t>(seed));
-      const auto strategy = search::MakeStrategy(description, space.field, 1, SteadyNow);
+      const auto strategy = search::MakeStrategy(description, FieldOn(options.host, space), 1, SteadyNow);
       const ReplayRun run = ReplayOn(options.host, *strategy, space);
       trials.push_back(static_cast<double>(run.tried.size()));
       codes.push_back(static_cast<double>(run.codes));

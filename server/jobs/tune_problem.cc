@@ -150,6 +150,7 @@ absl::StatusOr<TuneOutcome> ProblemTuner::Tune(search::SearchSpec spec, trials::
   absl::StatusOr<search::Field> field = FieldOf(spec, *candidates, job);
   if (!field.ok()) return field.status();
   field->cards = spec.sisters.size() + 1;
+  field->compilers = static_cast<size_t>(means.code.pool().size());
   const std::unique_ptr<search::Strategy> strategy =
       search::MakeStrategy(spec.strategy, *std::move(field), spec.seed, means.clock);
 

@@ -64,6 +64,7 @@ struct Field {
   std::vector<std::pair<size_t, Outcome>> known;
   int64_t spent = 0;                  // of the budget, by an earlier process that worked on this job
   size_t cards = 1;                   // that take trials, each one at a time
+  size_t compilers = 0;               // that compile for them, each one code at a time; 0: not known
   std::vector<Neighbour> neighbours;  // nearest first
 };
 

@@ -14,7 +14,7 @@ namespace attune::search {
 namespace {
 
 constexpr size_t kBatch = 8;           // trials planned at once where code is compiled for them
-constexpr size_t kCompiling = 16;      // new codes of trials planned and not told, while code is compiled
+constexpr size_t kMostCodes = 16;      // of trials planned and not told, while code is compiled
 constexpr size_t kSureFor = 8;         // trials in a row after which it is sure enough, before it ends
 constexpr size_t kExploreEvery = 4;    // plans: one trial of any candidate, where there is room for it
 constexpr size_t kPolished = 3;        // whose neighbours are tried near the end
@@ -141,8 +141,12 @@ size_t GuidedStrategy::Total() const {
   return std::min(field_.candidates, Known().size() + static_cast<size_t>(left));
 }
 
+size_t GuidedStrategy::MostCodes() const {
+  return field_.compilers == 0 ? kMostCodes : std::min(kMostCodes, field_.compilers + 1);
+}
+
 bool GuidedStrategy::PlansMore(const Situation& situation) const {
-  return IsCompiling(situation) ? situation.new_codes < kCompiling : situation.pending < field_.cards;
+  return IsCompiling(situation) ? situation.new_codes < MostCodes() : situation.pending < field_.cards;
 }
 
 bool GuidedStrategy::IsCompiling(const Situation& situation) {
@@ -169,9 +173,9 @@ LearningStrategy::Plan GuidedStrategy::MakePlan(const Situation& situation) cons
   if (enough(*plan.confidence)) plan.sure_since = situation.sure_since.value_or(told);
   const bool sure = plan.sure_since.has_value() && told - *plan.sure_since >= kSureFor;
   if (ended || sure) return plan;
-  const size_t left = options_.limit > 0 ? static_cast<size_t>(options_.limit - tried) : kCompiling;
+  const size_t left = options_.limit > 0 ? static_cast<size_t>(options_.limit - tried) : kMostCodes;
   // One after the other, each from all before it; several only to keep compilers busy.
-  const size_t several = situation.pending > 0 ? kCompiling - situation.new_codes : kBatch;
+  const size_t several = situation.pending > 0 ? MostCodes() - situation.new_codes : std::min(kBatch, MostCodes());
   const size_t most = IsCompiling(situation) ? several : 1;
   BatchPlanner planner(exchange_, situation.told, situation.open, expected, std::min(most, left));
   const bool ends_soon = options_.limit > 0 && static_cast<double>(options_.limit - tried) <=

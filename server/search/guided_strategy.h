@@ -3,10 +3,10 @@
 // on recorded spaces (docs/benchmarks/2026-11-27-one-trial-a-plan.md).
 //
 // Where code is compiled for its trials it plans eight at a time, and more after each trial while the device waits for
-// code, so that sixteen codes are being compiled and nothing waits for the slowest: the most promising one, one of the
-// best one's neighbours (trees smooth away what a single step changes; near the end of the limit, of the best few),
-// what is fastest in draws from the model, and now and then anything. A trial of code that is there already takes no
-// compiler and does not count among the sixteen (docs/benchmarks/2026-11-28-cold-search-costs.md).
+// code, so that each compiler has one and another is ready for it, up to sixteen codes, and nothing waits for the
+// slowest: the most promising one, one of the best one's neighbours (trees smooth away what a single step changes; near
+// the end of the limit, of the best few), what is fastest in draws from the model, and now and then anything. A trial
+// of code that is there already takes no compiler and does not count (docs/benchmarks/2026-11-28-cold-search-costs.md).
 #ifndef ATTUNE_SERVER_SEARCH_GUIDED_STRATEGY_H_
 #define ATTUNE_SERVER_SEARCH_GUIDED_STRATEGY_H_
 
@@ -35,6 +35,8 @@ class GuidedStrategy final : public LearningStrategy {
 
  private:
   bool PlansMore(const Situation& situation) const override;
+  // New codes of trials planned and not told, while code is compiled: what more would be planned knowing less.
+  size_t MostCodes() const;
   // Whether code was compiled for one of the last eight trials.
   static bool IsCompiling(const Situation& situation);
   Plan MakePlan(const Situation& situation) const override;

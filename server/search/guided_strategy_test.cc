@@ -12,6 +12,7 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "server/search/beginning.h"
 #include "server/search/confidence.h"
@@ -176,33 +177,46 @@ TEST(GuidedStrategy, PlansOneTrialWhereCodeIsAtHandAndSeveralWhereItIsCompiled) 
   EXPECT_THAT(PlannedAfter(begun + 8, [](size_t trial) { return trial == 0; }), SizeIs(1));
 }
 
-// Six candidates have one code; whoever is asked for first is compiled and told first, and the device waits in between.
-TEST(GuidedStrategy, HasSixteenCodesCompiledAndCountsNoTrialOfCodeThatIsThere) {
+// The most codes and the most trials that are planned and not told at once, of a search whose candidates have one code
+// each six; whoever is asked for first is compiled and told first, and the device waits in between.
+std::pair<size_t, size_t> MostAtOnce(size_t compilers) {
   Field field = TwoFamilies();
   for (size_t i = 0; i < field.candidates; ++i) field.codes.push_back(i / 6);
+  field.compilers = compilers;
   GuidedStrategy strategy(field, {.seed = 1});
   std::deque<size_t> planned;
   std::set<size_t> told;  // codes
   size_t most_codes = 0;
   size_t most_trials = 0;
+  bool begun = false;  // with what it begins with it has no model to plan by
   for (int trial = 0; trial < 80; ++trial) {
     while (const Strategy::Thought thought = strategy.Think()) thought()();
+    const size_t before = planned.size();
     while (const std::optional<size_t> next = strategy.Speculate()) planned.push_back(*next);
+    begun = begun || (trial > 0 && planned.size() > before);
     std::set<size_t> codes;
     for (size_t candidate : planned) codes.insert(field.codes[candidate]);
     std::erase_if(codes, [&](size_t code) { return told.contains(code); });
-    most_codes = std::max(most_codes, codes.size());
+    if (begun) most_codes = std::max(most_codes, codes.size());
     most_trials = std::max(most_trials, planned.size());
     const size_t candidate = planned.front();
     planned.pop_front();
-    ASSERT_EQ(strategy.Choose({candidate}).candidate, candidate);
+    EXPECT_EQ(strategy.Choose({candidate}).candidate, candidate);
     v1::Trial ended = TrialOf(Bowl(field.points[candidate]));
     if (told.insert(field.codes[candidate]).second) ended.set_compile_ms(900);
     strategy.Tell(candidate, ended);
     strategy.Choose({});
   }
-  EXPECT_EQ(most_codes, 16);
-  EXPECT_GT(most_trials, 16);
+  return {most_codes, most_trials};
+}
+
+TEST(GuidedStrategy, HasACodeMoreThanCompilersUpToSixteenAndCountsNoTrialOfCodeThatIsThere) {
+  for (const size_t compilers : {0, 15, 31}) {
+    const auto [codes, trials] = MostAtOnce(compilers);
+    EXPECT_EQ(codes, 16) << compilers;
+    EXPECT_GT(trials, 16) << compilers;
+  }
+  EXPECT_EQ(MostAtOnce(3).first, 4);
 }
 
 TEST(GuidedStrategy, HasATwentiethOfTheSpaceOr96TrialsByDefault) {
