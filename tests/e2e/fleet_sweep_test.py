@@ -1,4 +1,4 @@
-"""A sweep of a class on a real PostgreSQL: every host that has the class does its problems, whoever is lost meanwhile."""
+"""A sweep of a class on a real PostgreSQL: all hosts that have the class do its problems, whoever is lost meanwhile."""
 
 import json
 import signal
@@ -21,9 +21,7 @@ class FleetSweepTest(FleetCase):
 
         def taken():
             """Once the gateway has heard of a host that can do it."""
-            result = gateway.attune(
-                "--device=pthread", "sweep", str(plan), "--detach", "--format=json", check=False
-            )
+            result = gateway.attune("--device=pthread", "sweep", str(plan), "--detach", "--format=json", check=False)
             return result.stdout if result.returncode == 0 else None
 
         return json.loads(wait_until("a sweep that is taken", taken).splitlines()[0])["operation"]
@@ -33,7 +31,9 @@ class FleetSweepTest(FleetCase):
 
     def holders(self):
         """The host of each part that is under way, by the store."""
-        rows = self.server.rows("SELECT name, holder FROM jobs WHERE parent_id IS NOT NULL AND NOT done AND holder <> ''")
+        rows = self.server.rows(
+            "SELECT name, holder FROM jobs WHERE parent_id IS NOT NULL AND NOT done AND holder <> ''"
+        )
         return {row["name"]: "hosts/" + row["holder"] for row in rows}
 
     def test_problems_are_done_by_all_hosts_also_when_the_sweeps_own_is_killed(self):
