@@ -16,10 +16,9 @@
 #include "server/jobs/job_lanes.h"
 #include "server/jobs/job_log.h"
 #include "server/jobs/last_sweep.h"
+#include "server/jobs/live_parts.h"
 #include "server/jobs/operations.h"
-#include "server/jobs/part_looks.h"
 #include "server/trials/device_slot.h"
-#include "server/trials/store_wait.h"
 
 namespace attune::jobs {
 namespace {
@@ -30,14 +29,11 @@ using Fill = JobKind::Fill;
 // others may take the job.
 constexpr double kFenced = 0.75;
 
-// How often a job looks at those of its parts that other hosts have.
-constexpr absl::Duration kPartLook = absl::Seconds(1);
-
 Holder HolderOf(const TunerOptions& options) {
   return {options.holder, options.lease, options.shared ? kFenced * options.lease : absl::InfiniteDuration()};
 }
 
-class JobTuner : public Tuner, private Claims::Taker {
+class JobTuner : public Tuner, private Claims::Taker, private LiveParts::Owner {
  public:
   JobTuner(TunerOptions options, const std::vector<std::string>& device_ids)
       : store_(*options.store),
@@ -243,7 +239,8 @@ class JobTuner : public Tuner, private Claims::Taker {
 
   // What is to be made of a request for `cards`, where its kind admits it.
   absl::StatusOr<Operations::Wanted> WantedFor(store::JobKind id, const std::string& request, const JobTerms& terms,
-                                               const std::vector<const v1::Device*>& cards, const Asker& asker) const {
+                                               const std::vector<const v1::Device*>& cards,
+                                               const Asker& asker) const override {
     absl::StatusOr<JobTitle> title = kinds_.at(id)->Admit(request, cards);
     if (!title.ok()) return title.status();
     return Operations::Wanted{.kind = id,
@@ -413,7 +410,7 @@ class JobTuner : public Tuner, private Claims::Taker {
         for (const std::string& id : help.devices()) helping.push_back(slots_.at(id).get());
         const trials::Job job{live->name(), priority,      live->stop_token(), waiter,
                               *live,        live->epoch(), live->abort_token()};
-        LiveParts parts(*this, live);
+        LiveParts parts({*this, store_.queue(), operations_, host_, kinds_, holder_, shared_}, live);
         absl::StatusOr<Fill> fill = kind.Run(request, {*slots_.at(device), cards, job, parts, live->Snapshot(),
                                                        [&](absl::FunctionRef<void(v1::Operation&)> change) {
                                                          live->Update(change);
@@ -483,183 +480,19 @@ class JobTuner : public Tuner, private Claims::Taker {
     if (metrics_ != nullptr && waited.has_value()) metrics_->Waited(ClassOf(device), WordOf(priority), *waited);
   }
 
-  // The parts of one job.
-  class LiveParts final : public Parts {
-   public:
-    LiveParts(JobTuner& tuner, std::shared_ptr<LiveOperation> live) : tuner_(tuner), live_(std::move(live)) {}
-
-    absl::StatusOr<std::vector<catalog::FleetCard>> FleetCards() override {
-      const absl::StatusOr<std::string> device_class = DeviceClass();
-      if (!device_class.ok()) return device_class.status();
-      return tuner_.FleetCardsOf(*device_class);
-    }
-    absl::StatusOr<std::vector<MadePart>> All() override {
-      return Wait([&] { return tuner_.MadeParts(live_->name()); });
-    }
-    absl::StatusOr<MadePart> Make(const Part& part) override {
-      const absl::StatusOr<std::string> device_class = DeviceClass();
-      if (!device_class.ok()) return device_class.status();
-      const absl::StatusOr<Operations::Wanted> wanted = device_class->empty()
-                                                            ? tuner_.WantedHere(live_->name(), part)
-                                                            : tuner_.WantedOfClass(live_->name(), part, *device_class);
-      if (!wanted.ok()) return wanted.status();
-      return Wait([&] { return tuner_.StartPart(*wanted, part); });
-    }
-    absl::StatusOr<std::vector<v1::Operation>> Get(const std::vector<std::string>& names) override {
-      absl::StatusOr<std::vector<v1::Operation>> parts = Wait([&] { return looks_.At(names); });
-      const bool some_cancelled = parts.ok() && std::any_of(parts->begin(), parts->end(), [](const auto& part) {
-                                    return part.state() == v1::Operation::STATE_CANCELLED;
-                                  });
-      if (some_cancelled) HearOfCancel();
-      return parts;
-    }
-    void AwaitChange() override {
-      // Of parts that another holder has, the store alone knows; it is asked now and then.
-      seen_ = tuner_.operations_.part_changes().Await(seen_, live_->stop_token(), kPartLook);
-    }
-
-   private:
-    template <typename Call>
-    auto Wait(Call call) -> decltype(call()) {
-      return trials::WaitForStore(live_->name(), live_->stop_token(), *live_, call);
-    }
-
-    // By way of another host the job was cancelled with its parts, which may all have ended before the next renewal of
-    // its lease tells.
-    void HearOfCancel() {
-      const absl::StatusOr<store::Job> job = tuner_.store_.queue().Get(live_->name());
-      if (job.ok() && job->cancelled) live_->RequestStop(/*cancel=*/true);
-    }
-
-    // Of the job; empty where it is this host's alone.
-    absl::StatusOr<std::string> DeviceClass() {
-      if (!device_class_.has_value()) {
-        absl::StatusOr<std::string> read = Wait([&] { return tuner_.ClassOfJob(live_->name()); });
-        if (!read.ok()) return read.status();
-        device_class_ = *std::move(read);
-      }
-      return *device_class_;
-    }
-
-    JobTuner& tuner_;
-    const std::shared_ptr<LiveOperation> live_;
-    PartLooks looks_{tuner_.operations_, live_->name(), tuner_.shared_ ? kPartLook : absl::ZeroDuration()};
-    std::optional<std::string> device_class_;
-    uint64_t seen_ = 0;
-  };
-
-  // Of a job that any host may do.
-  absl::StatusOr<std::string> ClassOfJob(const std::string& name) {
-    if (!shared_) return "";
-    absl::StatusOr<store::Job> job = store_.queue().Get(name);
-    if (!job.ok()) return job.status();
-    return std::move(job->device_class);
-  }
-
-  // This host's first, whether it drains or not.
-  std::vector<catalog::FleetCard> FleetCardsOf(const std::string& device_class) const {
-    std::vector<catalog::FleetCard> cards;
-    if (device_class.empty()) return cards;
-    const std::string here = store::HostName(holder_);
-    for (const v1::Device& device : host_.devices) {
-      if (device.fingerprint() == device_class && slots_.contains(device.id())) cards.push_back({here, device});
-    }
-    for (catalog::FleetCard& card : host_.fleet->CardsOf(device_class)) {
-      if (card.host != here) cards.push_back(std::move(card));
-    }
-    return cards;
-  }
-
-  // A part with that request, for one of `cards`.
-  absl::StatusOr<Operations::Wanted> WantedPart(const std::string& parent, const Part& part, const std::string& request,
-                                                const std::vector<const v1::Device*>& cards) {
-    const absl::StatusOr<JobTerms> terms = kinds_.at(part.kind)->Terms(request);
-    if (!terms.ok()) return terms.status();
-    Asker asker;
-    if (const auto live = operations_.Find(parent); live != nullptr) {
-      asker.principal = live->principal();
-      asker.trace = live->trace();
-    }
-    absl::StatusOr<Operations::Wanted> wanted = WantedFor(part.kind, request, *terms, cards, asker);
-    if (!wanted.ok()) return wanted.status();
-    wanted->parent = parent;
-    wanted->name = PartName(parent, part.key);
-    return wanted;
-  }
-
-  // For cards of this host alone.
-  absl::StatusOr<Operations::Wanted> WantedHere(const std::string& parent, const Part& part) {
-    const std::string cards = ListOfCards(part.cards);
-    const absl::StatusOr<std::vector<trials::DeviceSlot*>> slots = SlotsFor(cards);
+  absl::StatusOr<std::vector<const v1::Device*>> CardsHere(const std::string& names) override {
+    const absl::StatusOr<std::vector<trials::DeviceSlot*>> slots = SlotsFor(names);
     if (!slots.ok()) return slots.status();
-    absl::StatusOr<Operations::Wanted> wanted =
-        WantedPart(parent, part, kinds_.at(part.kind)->On(part.request, cards), CardsOf(*slots));
-    if (wanted.ok() && shared_) wanted->home = holder_;
-    return wanted;
+    return CardsOf(*slots);
   }
 
-  // For whichever card of the class is free first, this host's among them; or for the card that it names, which others
-  // stand in for while its host is away.
-  absl::StatusOr<Operations::Wanted> WantedOfClass(const std::string& parent, const Part& part,
-                                                   const std::string& device_class) {
-    const JobKind& kind = *kinds_.at(part.kind);
-    for (const catalog::FleetCard& card : FleetCardsOf(device_class)) {
-      const std::string name = catalog::CardName(card.host, card.device.id());
-      if (part.cards.size() != 1 || part.cards.front() != name) continue;
-      absl::StatusOr<Operations::Wanted> wanted =
-          WantedPart(parent, part, kind.On(part.request, card.device.id()), {&card.device});
-      if (!wanted.ok()) return wanted.status();
-      wanted->device_class = device_class;
-      wanted->home = store::HolderOf(card.host);
-      wanted->here = wanted->home == holder_;
-      return wanted;
-    }
-    const v1::Device* of_class = host_.fleet->FindClass(device_class);
-    if (of_class == nullptr) of_class = catalog::DeviceOfClass(host_, device_class);
-    if (of_class == nullptr) return absl::FailedPreconditionError("no card of the sweep's class is known");
-    absl::StatusOr<Operations::Wanted> wanted =
-        WantedPart(parent, part, kind.On(part.request, of_class->id()), {of_class});
-    if (!wanted.ok()) return wanted.status();
-    wanted->device_class = device_class;
-    wanted->here = false;  // this host claims it, too
-    return wanted;
-  }
-
-  absl::StatusOr<MadePart> StartPart(const Operations::Wanted& wanted, const Part& part) {
-    absl::StatusOr<Operations::Started> started = operations_.Start(wanted);
-    if (!started.ok()) return started.status();
+  void BeginPart(const Operations::Started& started, const Operations::Wanted& wanted) override {
     const JobKind& kind = *kinds_.at(wanted.kind);
-    const absl::StatusOr<JobTerms> terms = kind.Terms(started->request);
-    if (!terms.ok()) return terms.status();
-    if (started->fresh) {
-      EnqueueFound(started->live, kind, started->request, terms, WhoseIs(wanted.device_class, wanted.home));
-    }
-    if (!wanted.here) claims_.LookSoon();
-    if (!wanted.device_class.empty()) return MadePart{std::move(started->operation), part.cards};
-    // One that was made before is for the cards that it was made for.
-    return MadePart{std::move(started->operation), CardsIn(terms->device)};
+    EnqueueFound(started.live, kind, started.request, kind.Terms(started.request),
+                 WhoseIs(wanted.device_class, wanted.home));
   }
 
-  // In the store's order.
-  absl::StatusOr<std::vector<MadePart>> MadeParts(const std::string& parent) {
-    absl::StatusOr<std::vector<v1::Operation>> operations = operations_.PartsOf(parent);
-    if (!operations.ok()) return operations.status();
-    std::vector<MadePart> parts;
-    for (v1::Operation& operation : *operations) {
-      MadePart& part = parts.emplace_back(MadePart{std::move(operation)});
-      if (part.operation.done()) continue;
-      const absl::StatusOr<store::Job> job = store_.queue().Get(part.operation.name());
-      if (!job.ok()) return job.status();
-      const absl::StatusOr<JobTerms> terms = kinds_.at(job->kind)->Terms(job->request);
-      if (!terms.ok()) return terms.status();
-      part.cards = CardsIn(terms->device);
-      if (job->device_class.empty()) continue;
-      const bool one = !job->home.empty() && part.cards.size() == 1;
-      if (one) part.cards.front() = catalog::CardName(store::HostName(job->home), part.cards.front());
-      if (!one) part.cards.clear();
-    }
-    return parts;
-  }
+  void LookForParts() override { claims_.LookSoon(); }
 
   // A job that takes more memory than there is fails alone.
   static absl::StatusOr<Fill> Guarded(const std::function<absl::StatusOr<Fill>()>& run) {
