@@ -9,6 +9,7 @@
 #include "client/cli/conditions.h"
 #include "client/cli/follow.h"
 #include "client/cli/json.h"
+#include "client/cli/search_options.h"
 #include "client/cli/sweep_plan.h"
 #include "client/cli/sweep_reports.h"
 #include "client/cli/text.h"
@@ -29,6 +30,8 @@ struct SweepArguments {
   bool dry_run = false;
   bool ignore_advice = false;
   Conditions conditions;
+  SearchOptions search;
+  v1::Objective objective = v1::OBJECTIVE_UNSPECIFIED;
 };
 
 // Before a sweep of hours starts.
@@ -101,9 +104,22 @@ absl::StatusOr<ExitCode> DryRun(Session& session, Client& client, const v1::Swee
   return ExitCode::kOk;
 }
 
+// What the command line says of the search holds instead of what the plan says.
+absl::Status SetSearch(const SweepArguments& arguments, v1::SweepPlan& plan) {
+  const absl::StatusOr<v1::Strategy::Kind> kind = KindOf(arguments.search);
+  if (!kind.ok()) return kind.status();
+  if (*kind != v1::Strategy::KIND_UNSPECIFIED) {
+    plan.set_strategy(*kind);
+    plan.set_effort(EffortOf(arguments.search));
+  }
+  if (arguments.objective != v1::OBJECTIVE_UNSPECIFIED) plan.set_objective(arguments.objective);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<ExitCode> RunSweep(Session& session, const SweepArguments& arguments) {
   auto plan = ReadSweepPlan(arguments.file);
   if (!plan.ok()) return plan.status();
+  if (absl::Status status = SetSearch(arguments, *plan); !status.ok()) return status;
   if (!session.options().device.empty()) plan->set_device_id(session.options().device);
   if (!session.options().policy.empty()) plan->set_policy(session.policy());
   if (arguments.ignore_advice) plan->set_ignore_advice(true);
@@ -137,6 +153,9 @@ Action AddSweep(CLI::App& app) {
   app.add_option("--request-id", arguments->request_id, "The same id starts the same sweep once");
   app.add_flag("--ignore-advice", arguments->ignore_advice, kIgnoreAdviceHelp);
   AddConditionOptions(app, &arguments->conditions);
+  AddSearchOptions(app, "Default: as the plan says", &arguments->search);
+  AddObjective(app, &arguments->objective,
+               "What to find the best by, besides time: energy or edp, as with tune. Default: as the plan says");
   app.add_flag("--dry-run", arguments->dry_run,
                "Show what the sweep would do and about how long it would take; start nothing");
   app.add_flag("--detach", arguments->detach, "Print the operation's name and do not wait for it")

@@ -1,6 +1,4 @@
 // attune tune: starts tuning a problem and follows it.
-#include <algorithm>
-#include <array>
 #include <map>
 #include <string>
 #include <utility>
@@ -12,6 +10,7 @@
 #include "client/cli/conditions.h"
 #include "client/cli/follow.h"
 #include "client/cli/problems.h"
+#include "client/cli/search_options.h"
 #include "client/cli/text.h"
 
 namespace attune::cli {
@@ -20,8 +19,7 @@ namespace {
 struct TuneArguments {
   std::vector<std::string> problems;
   std::vector<std::string> families;
-  std::string strategy;
-  std::string effort;
+  SearchOptions search;
   int64_t max_trials = 0;
   std::string max_time;
   uint64_t seed = 0;
@@ -39,35 +37,6 @@ struct TuneArguments {
   std::vector<std::string> seed_from;
 };
 
-constexpr std::array<std::pair<absl::string_view, v1::Strategy::Kind>, 4> kStrategies = {
-    {{"exhaustive", v1::Strategy::KIND_EXHAUSTIVE},
-     {"random", v1::Strategy::KIND_RANDOM},
-     {"guided", v1::Strategy::KIND_GUIDED},
-     {"evolution", v1::Strategy::KIND_EVOLUTION}}};
-constexpr std::array<std::pair<absl::string_view, v1::Strategy::Effort>, 4> kEfforts = {
-    {{"quick", v1::Strategy::EFFORT_QUICK},
-     {"standard", v1::Strategy::EFFORT_STANDARD},
-     {"full", v1::Strategy::EFFORT_FULL},
-     {"exhaustive", v1::Strategy::EFFORT_EXHAUSTIVE}}};
-
-// Of a word that the command line has checked.
-template <typename Words>
-auto Named(const Words& words, absl::string_view word) {
-  return std::find_if(words.begin(), words.end(), [&](const auto& one) { return one.first == word; })->second;
-}
-
-// Guided unless asked otherwise; an effort alone says which strategy keeps it.
-absl::StatusOr<v1::Strategy::Kind> KindOf(const TuneArguments& arguments) {
-  if (arguments.strategy.empty()) {
-    return arguments.effort == "exhaustive" ? v1::Strategy::KIND_EXHAUSTIVE : v1::Strategy::KIND_GUIDED;
-  }
-  if (!arguments.effort.empty() && (arguments.strategy == "exhaustive" || arguments.strategy == "random")) {
-    return absl::InvalidArgumentError(absl::StrCat("--effort is ", arguments.effort, ", with --strategy ",
-                                                   arguments.strategy, "; allowed: with guided and evolution"));
-  }
-  return Named(kStrategies, arguments.strategy);
-}
-
 // But for the problem.
 absl::StatusOr<v1::TuneRequest> ToRequest(const Session& session, const TuneArguments& arguments) {
   v1::TuneRequest request;
@@ -76,10 +45,10 @@ absl::StatusOr<v1::TuneRequest> ToRequest(const Session& session, const TuneArgu
   request.set_policy(session.policy());
   for (const std::string& family : arguments.families) request.add_families(family);
   v1::Strategy& strategy = *request.mutable_strategy();
-  const absl::StatusOr<v1::Strategy::Kind> kind = KindOf(arguments);
+  const absl::StatusOr<v1::Strategy::Kind> kind = KindOf(arguments.search);
   if (!kind.ok()) return kind.status();
-  strategy.set_kind(*kind);
-  if (!arguments.effort.empty()) strategy.set_effort(Named(kEfforts, arguments.effort));
+  strategy.set_kind(*kind == v1::Strategy::KIND_UNSPECIFIED ? v1::Strategy::KIND_GUIDED : *kind);
+  strategy.set_effort(EffortOf(arguments.search));
   strategy.set_max_trials(arguments.max_trials);
   strategy.set_seed(arguments.seed);
   if (!arguments.max_time.empty()) {
@@ -141,15 +110,7 @@ Action AddTune(CLI::App& app) {
   auto arguments = std::make_shared<TuneArguments>();
   AddSeveralProblemsArgument(app, &arguments->problems)->required();
   AddRepeatable(app, "--family", &arguments->families, "Only these families");
-  app.add_option("--strategy", arguments->strategy,
-                 "Which variants are tried, in which order: guided (by a model of what was tried; the default) "
-                 "and evolution try a small part of them (see --effort), exhaustive all")
-      ->check(OneOf({"exhaustive", "random", "guided", "evolution"}));
-  app.add_option("--effort", arguments->effort,
-                 "Of guided and evolution: at most 24 trials (quick), a twentieth of the variants but 96 where that is "
-                 "more (standard, the default), a quarter or 96 (full), or all (exhaustive). Alone it means guided, or "
-                 "the strategy exhaustive")
-      ->check(OneOf({"quick", "standard", "full", "exhaustive"}));
+  AddSearchOptions(app, "Default: guided", &arguments->search);
   AddCount(app, "--max-trials", &arguments->max_trials,
            "Stop after this many trials; of exhaustive and random, reused ones included; 0: no limit");
   app.add_option("--max-time", arguments->max_time, "Stop this long after the first trial: 30s, 5m, 1h30m");

@@ -216,6 +216,29 @@ TEST_F(FollowTest, SweepWritesItsReportsAlsoWhenThereIsARegression) {
   EXPECT_THAT(*ReadFile(folder + "/r.xml"), HasSubstr("<failure type=\"SLOWER\""));
 }
 
+TEST_F(FollowTest, WhatTheCommandLineSaysOfASweepsSearchHolds) {
+  const std::string plan = ::testing::TempDir() + "/plan.textproto";
+  ASSERT_TRUE(ReplaceFile(plan, absl::StrCat("shapes { problem: \"", problem,
+                                             "\" } strategy: KIND_EVOLUTION effort: EFFORT_FULL "
+                                             "objective: OBJECTIVE_ENERGY"))
+                  .ok());
+  fake.EndsWith(attune::testing::EndedSweep(false));
+  const auto asked = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), {"sweep", plan});
+    EXPECT_EQ(Run(options), 0);
+    return fake.last_sweep().plan();
+  };
+  EXPECT_EQ(asked({}).strategy(), v1::Strategy::KIND_EVOLUTION);
+  EXPECT_EQ(asked({}).effort(), v1::Strategy::EFFORT_FULL);
+  EXPECT_EQ(asked({}).objective(), v1::OBJECTIVE_ENERGY);
+  EXPECT_EQ(asked({"--effort", "quick"}).strategy(), v1::Strategy::KIND_GUIDED);
+  EXPECT_EQ(asked({"--effort", "quick"}).effort(), v1::Strategy::EFFORT_QUICK);
+  EXPECT_EQ(asked({"--strategy", "random"}).strategy(), v1::Strategy::KIND_RANDOM);
+  EXPECT_EQ(asked({"--strategy", "random"}).effort(), v1::Strategy::EFFORT_UNSPECIFIED) << "it keeps none";
+  EXPECT_EQ(asked({"--objective", "time"}).objective(), v1::OBJECTIVE_TIME);
+  EXPECT_EQ(Run({"sweep", plan, "--strategy", "random", "--effort", "full"}), 2);
+}
+
 TEST_F(FollowTest, GitHubIsToldOfARegressionAndGetsTheReport) {
   const std::string folder = ::testing::TempDir();
   const std::string page = folder + "/summary.md";

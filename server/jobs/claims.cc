@@ -82,6 +82,7 @@ void Claims::TakeUpNamed(const std::string& name) {
   if (means_.taker.IsDraining() || means_.operations.Find(name) != nullptr) return;
   const absl::StatusOr<store::Job> job = means_.queue.Get(name);
   if (!job.ok()) return;
+  if (!job->device_class.empty() && job->holder != means_.holder) return;  // given back since it was listed
   if (means_.taker.IsForThisHost(*job)) return means_.taker.TakeUp(*job, /*claimed=*/false);
   // A card that this host has no longer; others have such a one.
   if (job->holder == means_.holder && !job->device_class.empty()) GiveBack(*job);

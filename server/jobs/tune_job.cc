@@ -13,6 +13,7 @@
 #include "server/base/reason.h"
 #include "server/base/seed.h"
 #include "server/catalog/families.h"
+#include "server/promotion/energy.h"
 #include "server/space/space.h"
 #include "server/trials/store_wait.h"
 #include "server/trials/tuning_key.h"
@@ -65,19 +66,6 @@ absl::StatusOr<std::vector<space::Variant>> Required(const v1::TuneRequest& requ
   return required;
 }
 
-absl::Status CheckCountsEnergy(const v1::TuneRequest& request, const std::vector<const v1::Device*>& cards) {
-  const bool objective = IsByEnergy(request.objective());
-  if (!request.energy() && !objective) return absl::OkStatus();
-  for (const v1::Device* card : cards) {
-    if (card->counts_energy()) continue;
-    return absl::FailedPreconditionError(absl::StrCat(
-        objective ? absl::StrCat("objective is ", v1::Objective_Name(request.objective())) : "energy is true", ", and ",
-        card->id(), " (", card->model(), ") does not count its energy; allowed: ",
-        objective ? "OBJECTIVE_TIME" : "false", ", or a device whose energy NVML counts"));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 // Of the problems that a request names; NotFound where one has none.
@@ -126,7 +114,8 @@ absl::StatusOr<JobTitle> TuneJob::AdmitRequest(const v1::TuneRequest& request,
   if (!problem.ok()) return problem.status();
   if (absl::Status status = CheckFamilies(request, *problem, device, host_); !status.ok()) return status;
   if (const auto required = Required(request, *problem, device, host_); !required.ok()) return required.status();
-  if (absl::Status counts = CheckCountsEnergy(request, cards); !counts.ok()) return counts;
+  const absl::Status counts = promotion::CheckCountsEnergy(request.objective(), request.energy(), cards);
+  if (!counts.ok()) return counts;
   if (absl::Status fits = verify::CheckFits(*problem, device, verify::HostBytes()); !fits.ok()) return fits;
   if (!request.seed_from().empty()) {
     const auto tuning_key = trials::MakeTuningKey(*problem, device, request.policy(), host_);

@@ -75,8 +75,7 @@ class Contest {
     const Decision& decision = *decided;
     if (absl::Status status = RecordServed(result); !status.ok()) return status;
     const EndOfContest end{tuning_key_, options_.families, rules_, job_.name, result.before, timed_, chosen_, wrong_};
-    const std::optional<v1::Incumbent> next =
-        decision.promote || IsRetimed(result) ? NextIncumbent(end, decision) : WithoutWrongAlternatives(end);
+    const std::optional<v1::Incumbent> next = Next(end, decision, result);
     if (!next.has_value()) return StillServed(result.before);
     absl::StatusOr<v1::Incumbent> promoted = trials::WriteFor(
         job_, [&](const store::JobWrite& write) { return options_.results.Promote(*next, result.before, write); });
@@ -219,15 +218,24 @@ class Contest {
     return absl::OkStatus();
   }
 
+  // What is stored in place of the incumbent before; nullopt: that stays.
+  std::optional<v1::Incumbent> Next(const EndOfContest& end, const Decision& decision,
+                                    const ContestResult& result) const {
+    if (decision.promote) return NextIncumbent(end, decision);
+    if (!IsRetimed(result)) return WithoutWrongAlternatives(end);
+    if (rules_.keep_time) return NextIncumbent(end, decision);
+    return chosen_.empty() ? WithoutWrongAlternatives(end) : WithChosenAlternatives(end, decision);
+  }
+
   // Whether the winner is the incumbent, timed again where and as it was timed before; or as it was, by the card that
   // has chosen alternatives to it, which are compared with this card's times alone.
   bool IsRetimed(const ContestResult& result) const {
-    if (!rules_.keep_time || rules_.pin) return false;  // a pin that was refused leaves all as it was
+    if (rules_.pin) return false;  // a pin that was refused leaves all as it was
     if (!result.before.has_value() || !result.winner.has_value()) return false;
     if (result.winner->timing().contended()) return false;
     const v1::Trial& before = result.before->trial();
-    return IsTheSame(before, *result.winner, tuning_key_.device) ||
-           (!chosen_.empty() && IsTheSameCode(before, *result.winner));
+    if (IsTheSame(before, *result.winner, tuning_key_.device)) return true;
+    return rules_.keep_time && !chosen_.empty() && IsTheSameCode(before, *result.winner);
   }
 
   absl::StatusOr<std::optional<v1::Incumbent>> Served() const {

@@ -95,6 +95,17 @@ v1::Incumbent NextIncumbent(const EndOfContest& end, const Decision& decision) {
   return incumbent;
 }
 
+v1::Incumbent WithChosenAlternatives(const EndOfContest& end, const Decision& decision) {
+  v1::Incumbent next = *end.before;
+  next.clear_alternatives();
+  AddChosen(end, absl::Now(), next);
+  if (next.has_timing()) *next.mutable_timing()->mutable_energy() = end.timed[*decision.best].timing().energy();
+  next.clear_device_id();  // the card may have another by now
+  next.set_job(end.job);
+  next.set_why(absl::StrCat("the same, with alternatives; ", decision.why));
+  return next;
+}
+
 std::optional<v1::Incumbent> WithoutWrongAlternatives(const EndOfContest& end) {
   if (!end.before.has_value()) return std::nullopt;
   v1::Incumbent next = *end.before;

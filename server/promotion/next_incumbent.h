@@ -41,6 +41,10 @@ bool IsPinned(const ContestRules& rules, const std::optional<v1::Incumbent>& bef
 // alternatives.h.
 v1::Incumbent NextIncumbent(const EndOfContest& end, const Decision& decision);
 
+// The incumbent as it is, its time and the date of that too, with the alternatives that were chosen. What it takes in
+// joules is that of this play-off, which they were compared in.
+v1::Incumbent WithChosenAlternatives(const EndOfContest& end, const Decision& decision);
+
 // The incumbent as it is, its time and the date of that too, without alternatives that are wrong; nullopt where there
 // are none. The others are not looked at: their answers say what has changed.
 std::optional<v1::Incumbent> WithoutWrongAlternatives(const EndOfContest& end);

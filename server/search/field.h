@@ -62,7 +62,7 @@ struct Field {
   std::vector<Point> points;          // of every candidate, or none
   std::vector<size_t> codes;          // the number of each candidate's compiled code, 0..n-1; none: each has its own
   std::vector<std::pair<size_t, Outcome>> known;
-  int64_t spent = 0;                  // of the budget, by an earlier process that worked on this job
+  int64_t spent = 0;                  // of the budget: this job's by an earlier process, or all that were known
   size_t cards = 1;                   // that take trials, each one at a time
   size_t compilers = 0;               // that compile for them, each one code at a time; 0: not known
   std::vector<Neighbour> neighbours;  // nearest first

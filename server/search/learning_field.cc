@@ -89,7 +89,7 @@ absl::StatusOr<Field> LearningField(const CandidateSet& candidates, const Search
     const bool own = candidate.known->job() == job;
     if (spec.retry_known && !own) continue;
     field.known.emplace_back(i, OutcomeOf(*candidate.known));
-    if (own) ++field.spent;
+    if (own || spec.known_counts) ++field.spent;
   }
   const auto near = ProblemsNearby(spec.tuning_key, store);
   if (!near.ok()) return near.status();

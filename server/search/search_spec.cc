@@ -13,6 +13,21 @@ namespace {
 
 constexpr int64_t kMostLearned = 5000;  // of a space too large to list: as many as a model ranks in some 0.1 s
 
+int64_t CountUnlearned(const CandidateSet& candidates, const SearchSpec& spec,
+                       const std::optional<v1::Incumbent>& served) {
+  const auto of = static_cast<int64_t>(candidates.all.size());
+  const double enough = EnoughOf(spec.strategy.effort());
+  if (enough > 0 && served.has_value() && served->has_claim() && served->claim().confidence() >= enough &&
+      served->claim().of() == of) {
+    return 0;
+  }
+  const int64_t known = std::count_if(candidates.all.begin(), candidates.all.end(),
+                                      [](const Candidate& candidate) { return candidate.known.has_value(); });
+  const int64_t limit = TrialLimit(spec.strategy, candidates.all.size());
+  const int64_t left = limit == 0 ? of : std::max<int64_t>(limit - (spec.known_counts ? known : 0), 0);
+  return std::min(left, of - known);
+}
+
 }  // namespace
 
 absl::StatusOr<CandidateSet> CandidatesNow(const SearchSpec& spec, const std::optional<v1::Incumbent>& served,
@@ -48,7 +63,9 @@ absl::StatusOr<CandidateSet> CandidatesNow(const SearchSpec& spec, const std::op
   return set;
 }
 
-int64_t CountUntried(const CandidateSet& candidates, const SearchSpec& spec) {
+int64_t CountUntried(const CandidateSet& candidates, const SearchSpec& spec,
+                     const std::optional<v1::Incumbent>& served) {
+  if (Learns(spec.strategy.kind())) return CountUnlearned(candidates, spec, served);
   v1::Strategy untimed = spec.strategy;
   untimed.clear_max_time();
   const std::unique_ptr<Strategy> strategy =

@@ -27,6 +27,7 @@ struct SearchSpec {
   v1::Strategy strategy;
   uint64_t seed = 1;  // where the strategy names none
   bool retry_known = false;
+  bool known_counts = false;  // against the trials of a strategy that learns
   bool check_all = false;
   space::Selection selection = {};
   std::vector<space::Variant> required = {};     // feasible; tried before seeds and guesses
@@ -39,9 +40,10 @@ absl::StatusOr<CandidateSet> CandidatesNow(const SearchSpec& spec, const std::op
                                            const std::vector<std::shared_ptr<const space::Family>>& families,
                                            store::Store& store, const space::Stopped& stopped = nullptr);
 
-// How many of them the strategy would ask for that have no trial yet, time limits left out. EXHAUSTIVE and RANDOM
-// alone: what GUIDED and EVOLUTION ask for follows from trials.
-int64_t CountUntried(const CandidateSet& candidates, const SearchSpec& spec);
+// How many of them the strategy would ask for that have no trial yet, time limits left out. Of a strategy that learns,
+// with known_counts: at most so many; none where what the search of `served` claimed of as many candidates is enough.
+int64_t CountUntried(const CandidateSet& candidates, const SearchSpec& spec,
+                     const std::optional<v1::Incumbent>& served);
 
 }  // namespace attune::search
 

@@ -31,7 +31,21 @@ int64_t LimitOf(v1::Strategy::Effort effort, size_t candidates) {
   }
 }
 
-// How sure of its best a search is when it ends before its limit; 0: it does not.
+int64_t Least(int64_t limit, int64_t max_trials) {
+  if (limit == 0 || max_trials == 0) return std::max(limit, max_trials);
+  return std::min(limit, max_trials);
+}
+
+}  // namespace
+
+bool Learns(v1::Strategy::Kind kind) {
+  return kind == v1::Strategy::KIND_GUIDED || kind == v1::Strategy::KIND_EVOLUTION;
+}
+
+int64_t TrialLimit(const v1::Strategy& description, size_t candidates) {
+  return Least(LimitOf(description.effort(), candidates), description.max_trials());
+}
+
 double EnoughOf(v1::Strategy::Effort effort) {
   switch (effort) {
     case v1::Strategy::EFFORT_QUICK:
@@ -42,17 +56,6 @@ double EnoughOf(v1::Strategy::Effort effort) {
     default:
       return 0.95;
   }
-}
-
-int64_t Least(int64_t limit, int64_t max_trials) {
-  if (limit == 0 || max_trials == 0) return std::max(limit, max_trials);
-  return std::min(limit, max_trials);
-}
-
-}  // namespace
-
-bool Learns(v1::Strategy::Kind kind) {
-  return kind == v1::Strategy::KIND_GUIDED || kind == v1::Strategy::KIND_EVOLUTION;
 }
 
 std::unique_ptr<Strategy> MakeStrategy(const v1::Strategy& description, Field field, uint64_t default_seed,
@@ -67,7 +70,7 @@ std::unique_ptr<Strategy> MakeStrategy(const v1::Strategy& description, Field fi
   std::unique_ptr<Strategy> strategy;
   if (Learns(description.kind())) {
     budget.spent = field.spent;
-    budget.max_trials = Least(LimitOf(description.effort(), field.candidates), description.max_trials());
+    budget.max_trials = TrialLimit(description, field.candidates);
     if (description.kind() == v1::Strategy::KIND_GUIDED) {
       strategy = std::make_unique<GuidedStrategy>(
           std::move(field), GuidedStrategy::Options{seed, budget.max_trials, EnoughOf(description.effort())});

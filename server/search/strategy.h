@@ -69,6 +69,12 @@ class Strategy {
 // Whether strategies of this kind need a field with points and known trials (learning_field.h).
 bool Learns(v1::Strategy::Kind kind);
 
+// How many trials a strategy that learns makes of so many candidates at most; 0: no limit.
+int64_t TrialLimit(const v1::Strategy& description, size_t candidates);
+
+// How sure of its best such a strategy is when it ends before its limit; 0: it does not.
+double EnoughOf(v1::Strategy::Effort effort);
+
 // The strategy that a request describes, its budget included. `default_seed` stands in for a seed of 0: a value that is
 // the same when the job is resumed.
 std::unique_ptr<Strategy> MakeStrategy(const v1::Strategy& description, Field field, uint64_t default_seed,

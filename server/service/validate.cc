@@ -16,6 +16,7 @@
 #include "server/space/space.h"
 #include "server/store/page_token.h"
 #include "server/submit/limits.h"
+#include "server/sweep/sweep_plan.h"
 
 namespace attune::service {
 namespace {
@@ -215,14 +216,11 @@ absl::Status ProblemAndPolicy(Request& request) {
 }
 
 // Cold runs have a flush of L2 and a wait between them, whose energy would count.
-absl::Status EnergyAndPolicy(const v1::TuneRequest& request) {
-  if (request.policy() != v1::POLICY_COLD) return absl::OkStatus();
-  if (IsByEnergy(request.objective())) {
-    return absl::InvalidArgumentError(absl::StrCat("objective is ", v1::Objective_Name(request.objective()),
-                                                   ", with policy cold; allowed: with hot and l2-warm"));
-  }
-  if (!request.energy()) return absl::OkStatus();
-  return absl::InvalidArgumentError("energy is true, with policy cold; allowed: with hot and l2-warm");
+absl::Status EnergyAndPolicy(const char* prefix, v1::Objective objective, bool energy, v1::Policy policy) {
+  if (policy != v1::POLICY_COLD || !(energy || IsByEnergy(objective))) return absl::OkStatus();
+  const std::string asked =
+      IsByEnergy(objective) ? absl::StrCat("objective is ", v1::Objective_Name(objective)) : "energy is true";
+  return absl::InvalidArgumentError(absl::StrCat(prefix, asked, ", with policy cold; allowed: with hot and l2-warm"));
 }
 
 // Several cards are of one class, that of this server's first device where none is named.
@@ -276,6 +274,15 @@ absl::Status CheckRegression(absl::string_view field, double regression) {
   return absl::InvalidArgumentError(absl::StrCat(field, " is ", regression, "; allowed: shares such as 0.02"));
 }
 
+absl::Status KnownEffort(const char* field, v1::Strategy::Effort effort, v1::Strategy::Kind kind) {
+  const bool learns = kind == v1::Strategy::KIND_GUIDED || kind == v1::Strategy::KIND_EVOLUTION;
+  const bool all = kind == v1::Strategy::KIND_EXHAUSTIVE && effort == v1::Strategy::EFFORT_EXHAUSTIVE;
+  if (learns || all || effort == v1::Strategy::EFFORT_UNSPECIFIED) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(field, " is ", v1::Strategy::Effort_Name(effort), ", with ",
+                                                 v1::Strategy::Kind_Name(kind),
+                                                 "; allowed: with KIND_GUIDED and KIND_EVOLUTION"));
+}
+
 }  // namespace
 
 absl::Status Validate(v1::GetBestRequest& request, const catalog::Host& host) {
@@ -306,22 +313,16 @@ absl::Status Validate(v1::TuneRequest& request, const catalog::Host& host) {
     return absl::InvalidArgumentError(
         absl::StrCat("strategy.max_trials is ", strategy.max_trials(), "; allowed: 0 (no limit) and more"));
   }
-  const bool learns = strategy.kind() == v1::Strategy::KIND_GUIDED || strategy.kind() == v1::Strategy::KIND_EVOLUTION;
-  const bool all = strategy.kind() == v1::Strategy::KIND_EXHAUSTIVE;
-  const v1::Strategy::Effort effort = strategy.effort();
-  const bool kept =
-      learns || effort == v1::Strategy::EFFORT_UNSPECIFIED || (all && effort == v1::Strategy::EFFORT_EXHAUSTIVE);
-  if (!kept) {
-    return absl::InvalidArgumentError(absl::StrCat("strategy.effort is ", v1::Strategy::Effort_Name(effort), ", with ",
-                                                   v1::Strategy::Kind_Name(strategy.kind()),
-                                                   "; allowed: with KIND_GUIDED and KIND_EVOLUTION"));
+  if (absl::Status status = KnownEffort("strategy.effort", strategy.effort(), strategy.kind()); !status.ok()) {
+    return status;
   }
   // Before a device is filled in.
   if (absl::Status several = SeveralCards(request, host); !several.ok()) return several;
   return FirstError(
-      ProblemAndPolicy(request), EnergyAndPolicy(request), KnownFamilies(request.families(), host),
-      DeviceForWork(request.mutable_device_id(), host), UnderstoodWhere(request.families(), request.where(), host),
-      NormaliseVariants(request.mutable_required(), host), NormaliseTexts("seed_from", request.mutable_seed_from()));
+      ProblemAndPolicy(request), EnergyAndPolicy("", request.objective(), request.energy(), request.policy()),
+      KnownFamilies(request.families(), host), DeviceForWork(request.mutable_device_id(), host),
+      UnderstoodWhere(request.families(), request.where(), host), NormaliseVariants(request.mutable_required(), host),
+      NormaliseTexts("seed_from", request.mutable_seed_from()));
 }
 
 absl::Status Validate(v1::SweepRequest& request, const catalog::Host& host) {
@@ -330,12 +331,13 @@ absl::Status Validate(v1::SweepRequest& request, const catalog::Host& host) {
     return absl::InvalidArgumentError("plan.shapes is empty; a sweep needs at least one problem");
   if (absl::Status status = CheckRegression("plan.regression", plan.regression()); !status.ok()) return status;
   if (plan.budget().trials_per_problem() < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("plan.budget.trials_per_problem is ",
-                                                   plan.budget().trials_per_problem(),
-                                                   "; allowed: 0 (exhaustive) and more"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "plan.budget.trials_per_problem is ", plan.budget().trials_per_problem(), "; allowed: 0 (no limit) and more"));
   }
   plan.set_policy(catalog::OrDefault(plan.policy()));
-  return FirstError(KnownFamilies(plan.families(), host), DevicesForWork(plan.mutable_device_id(), host),
+  return FirstError(KnownEffort("plan.effort", plan.effort(), sweep::StrategyOf(plan)),
+                    EnergyAndPolicy("plan.", plan.objective(), /*energy=*/false, plan.policy()),
+                    KnownFamilies(plan.families(), host), DevicesForWork(plan.mutable_device_id(), host),
                     UnderstoodWhere(plan.families(), plan.where(), host));
 }
 

@@ -147,6 +147,30 @@ TEST(Validate, AnEffortIsOfASearchThatKeepsIt) {
   EXPECT_TRUE(Validate(request, OneDeviceOneFamily()).ok());
 }
 
+TEST(Validate, ASweepsEffortIsOfASearchThatKeepsIt) {
+  v1::SweepRequest request;
+  v1::SweepPlan& plan = *request.mutable_plan();
+  plan.add_shapes()->add_problem("b1.h1.q8.d64.f16");
+  plan.set_effort(v1::Strategy::EFFORT_QUICK);
+  EXPECT_THAT(Message(Validate(request, OneDeviceOneFamily())),
+              HasSubstr("plan.effort is EFFORT_QUICK, with KIND_EXHAUSTIVE; allowed: with KIND_GUIDED"));
+  plan.mutable_budget()->set_trials_per_problem(3);
+  EXPECT_THAT(Message(Validate(request, OneDeviceOneFamily())), HasSubstr("with KIND_RANDOM"));
+  plan.set_strategy(v1::Strategy::KIND_GUIDED);
+  EXPECT_TRUE(Validate(request, OneDeviceOneFamily()).ok());
+}
+
+TEST(Validate, ASweepsObjectiveByEnergyIsNotOfColdRuns) {
+  v1::SweepRequest request;
+  v1::SweepPlan& plan = *request.mutable_plan();
+  plan.add_shapes()->add_problem("b1.h1.q8.d64.f16");
+  plan.set_objective(v1::OBJECTIVE_ENERGY);
+  EXPECT_TRUE(Validate(request, OneDeviceOneFamily()).ok());
+  plan.set_policy(v1::POLICY_COLD);
+  EXPECT_EQ(Message(Validate(request, OneDeviceOneFamily())),
+            "plan.objective is OBJECTIVE_ENERGY, with policy cold; allowed: with hot and l2-warm");
+}
+
 TEST(Validate, ProblemsToSeedFromAreMadeCanonical) {
   v1::TuneRequest request = GoodTune();
   request.add_seed_from("b1.h2.kvh2.q8.kv8.d64.f16");

@@ -58,7 +58,7 @@ absl::StatusOr<PlanRow> PlanProblem(const Problem& problem, const v1::SweepPlan&
     if (!candidate.known.has_value()) keys.insert(candidate.spec.key);
   }
   row.set_variants(static_cast<int64_t>(candidates->all.size()));
-  row.set_trials(search::CountUntried(*candidates, spec));
+  row.set_trials(search::CountUntried(*candidates, spec, *served));
   row.set_compiles(std::min(static_cast<int64_t>(keys.size()), row.trials()));
   return row;
 }

@@ -18,6 +18,7 @@
 #include "proto/attune/problem.h"
 #include "server/base/proto_time.h"
 #include "server/jobs/parts.h"
+#include "server/promotion/energy.h"
 #include "server/sweep/card_class.h"
 #include "server/sweep/shares.h"
 #include "server/sweep/sweep_plan.h"
@@ -365,6 +366,8 @@ absl::StatusOr<jobs::JobTitle> SweepJob::AdmitRequest(const v1::SweepRequest& re
   if (plan.sanitize()) {
     if (absl::Status can = CheckSanitizers(cards, means_.sanitizers.tools); !can.ok()) return can;
   }
+  const absl::Status counts = promotion::CheckCountsEnergy(plan.objective(), /*energy=*/false, cards);
+  if (!counts.ok()) return counts;
   return jobs::JobTitle{TitleOf(plan, absl::StrCat(problems->size(), " problems on ", catalog::ListOf(cards)))};
 }
 

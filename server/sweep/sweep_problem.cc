@@ -1,5 +1,6 @@
 #include "server/sweep/sweep_problem.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "proto/attune/objective.h"
 #include "proto/attune/problem.h"
 #include "server/base/proto_time.h"
 #include "server/base/seed.h"
@@ -59,8 +61,9 @@ class SweepProblem {
                                      before_.device_id(), catalog::ServedTiming(before_).median_us()));
     }
     row_.set_before_us(before_here_->median_us());
-    const int64_t untried = search::CountUntried(*candidates, spec_);
+    const int64_t untried = search::CountUntried(*candidates, spec_, *before);
     if (changed || untried > 0) return TuneAgain(changed ? "sources, toolchain or driver changed" : "new variants");
+    if (LacksObjective(plan_, before_)) return TuneAgain("its energy was never measured");
     const search::Candidate& served = candidates->all[*index];
     absl::Status status = Judge({served, served.known.value_or(before_.trial())}, std::nullopt);
     if (!status.ok()) return status;
@@ -125,6 +128,8 @@ class SweepProblem {
   absl::StatusOr<jobs::TuneOutcome> Tune() {
     promotion::ContestRules rules;
     rules.keep_time = false;  // what later nights are compared with does not drift
+    rules.objective = plan_.objective();
+    rules.energy = IsByEnergy(plan_.objective());
     if (plan_.sanitize()) {
       rules.objection = [this](const v1::Trial& winner, trials::DeviceUse& use) { return ObjectionTo(winner, use); };
     }
@@ -258,16 +263,22 @@ class SweepProblem {
 
 }  // namespace
 
+bool LacksObjective(const v1::SweepPlan& plan, const v1::Incumbent& served) {
+  return IsByEnergy(plan.objective()) && !served.pinned() &&
+         std::none_of(served.alternatives().begin(), served.alternatives().end(),
+                      [&](const v1::Alternative& one) { return one.objective() == plan.objective(); });
+}
+
 search::SearchSpec SweepSpec(const v1::SweepPlan& plan, catalog::TuningKey tuning_key) {
   search::SearchSpec spec;
   // The same from night to night: a budget then draws the variants that have their trials already.
   spec.seed = SeedFrom(tuning_key.problem_text);
   spec.tuning_key = std::move(tuning_key);
   spec.families = {plan.families().begin(), plan.families().end()};
-  if (plan.budget().trials_per_problem() > 0) {
-    spec.strategy.set_kind(v1::Strategy::KIND_RANDOM);
-    spec.strategy.set_max_trials(plan.budget().trials_per_problem());
-  }
+  spec.strategy.set_kind(StrategyOf(plan));
+  spec.strategy.set_effort(plan.effort());
+  spec.strategy.set_max_trials(plan.budget().trials_per_problem());
+  spec.known_counts = true;
   if (plan.budget().has_time_per_problem()) *spec.strategy.mutable_max_time() = plan.budget().time_per_problem();
   spec.selection = space::SelectionOf(plan);
   return spec;

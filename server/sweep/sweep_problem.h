@@ -37,6 +37,9 @@ struct SweepMeans {
   profile::SanitizerMeans sanitizers;
 };
 
+// Whether the plan's objective wants energies that nobody has measured of what is served.
+bool LacksObjective(const v1::SweepPlan& plan, const v1::Incumbent& served);
+
 // How the sweep tunes one of its problems.
 search::SearchSpec SweepSpec(const v1::SweepPlan& plan, catalog::TuningKey tuning_key);
 

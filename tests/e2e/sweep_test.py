@@ -50,16 +50,27 @@ class SweepTest(DaemonTest):
         second, result = self.sweep(daemon, TWELVE, check=False)
         self.assertLessEqual(second["compiles"], len(disturbed))
         self.assertLessEqual(second["trials"], len(disturbed))
-        # The time of what has become faster is kept as a trial.
-        faster = {row["problem"] for row in second["rows"] if row["outcome"] == "FASTER"}
-        trials = daemon.json("trials", "--limit", "0")
-        self.assertNoneAgain([trial for trial in trials if trial["problem"] not in faster])
+        self.assertNoneAgain(daemon.json("trials", "--limit", "0"), after=second)
         self.assertEqual(len(second["rows"]), 12)
         # Two cores shared with everything else: a row may be AMBIGUOUS or FASTER here, never NEW or FAILED.
         outcomes = {row["outcome"] for row in second["rows"]}
         self.assertLessEqual(outcomes, {"SAME", "FASTER", "AMBIGUOUS", "SLOWER"}, second)
         self.assertEqual(result.returncode, 5 if "SLOWER" in outcomes else 0)
         self.assertIn("twelve", (self.directory / "report.md").read_text())
+        daemon.stop()
+
+    def test_a_guided_night_tries_what_its_effort_allows_and_the_next_nothing_new(self):
+        daemon = self.daemon()
+        plan = 'shapes { problem: "b1.h1.q64.d32.f16" } strategy: KIND_EVOLUTION'
+        first, _ = self.sweep(daemon, plan, "--effort", "quick")
+        self.assertEqual([row["outcome"] for row in first["rows"]], ["NEW"])
+        self.assertEqual(first["trials"], 24)
+        disturbed = sum(not holds(trial) for trial in daemon.json("trials", "--limit", "0"))
+        [planned] = daemon.json("sweep", str(self.directory / "plan.textproto"), "--effort", "quick", "--dry-run")
+        self.assertLessEqual(planned["trials"], disturbed)
+        second, _ = self.sweep(daemon, plan, "--effort", "quick", check=False)
+        self.assertLessEqual(second["trials"], disturbed)
+        self.assertNoneAgain(daemon.json("trials", "--limit", "0"), after=second)
         daemon.stop()
 
     def test_a_slowed_incumbent_is_a_regression_and_stays_served(self):

@@ -142,7 +142,7 @@ class TwoCardsTest(DaemonTest):
         disturbed = sum(not holds(trial) for trial in trials)
         self.assertLessEqual(second["compiles"], disturbed)
         self.assertLessEqual(second["trials"], disturbed)
-        self.assertNoneAgain(daemon.json("trials", "--limit", "0"))
+        self.assertNoneAgain(daemon.json("trials", "--limit", "0"), after=second)
         daemon.stop()
 
     def test_two_classes_do_not_mix(self):
