@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/catalog/class_alias.h"
+#include "server/catalog/host.h"
 
 namespace attune::catalog {
 
@@ -89,6 +90,19 @@ std::optional<FleetCard> Fleet::FindCard(absl::string_view name) const {
     }
   }
   return std::nullopt;
+}
+
+std::vector<std::string> Fleet::NamesOf(const store::Instance& card, absl::string_view fingerprint) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<std::string> names;
+  for (const v1::Host& host : hosts_) {
+    for (const v1::Device& device : host.devices()) {
+      if (device.fingerprint() == fingerprint && IsOf(card, device)) {
+        names.push_back(CardName(host.name(), device.id()));
+      }
+    }
+  }
+  return names;
 }
 
 std::vector<FleetCard> Fleet::CardsOf(absl::string_view fingerprint) const {

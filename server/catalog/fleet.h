@@ -11,6 +11,7 @@
 
 #include "absl/strings/string_view.h"
 #include "attune/v1/fleet.pb.h"
+#include "server/store/store.h"
 
 namespace attune::catalog {
 
@@ -44,6 +45,8 @@ class Fleet {
   const v1::Device* FindClass(absl::string_view name) const;
   // "hosts/gpu7-1a2b3c4d/devices/cuda:0", or a card's UUID.
   std::optional<FleetCard> FindCard(absl::string_view name) const;
+  // The names of a class's cards of live hosts that may be this one: several where it has no UUID.
+  std::vector<std::string> NamesOf(const store::Instance& card, absl::string_view fingerprint) const;
   // Those of a class, by its fingerprint, of live hosts that do not drain.
   std::vector<FleetCard> CardsOf(absl::string_view fingerprint) const;
   // "l4 (hosts/a, hosts/b), h200 (hosts/c)"; empty when no live host has a card.

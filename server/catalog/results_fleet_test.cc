@@ -74,6 +74,30 @@ TEST_F(FleetResultsTest, WhatWasShippedAnswersForAClassWhoseHostsAreAway) {
   EXPECT_EQ(results_->GetBest(AskFor("h100"))->provenance(), v1::PROVENANCE_NEAREST);
 }
 
+TEST_F(FleetResultsTest, SaysWhichHostsCardTimedIt) {
+  TuneOne();
+  Host gateway = Today();
+  const v1::Device card = gateway.devices.front();
+  gateway.devices.clear();
+  gateway.fleet = fleet_;
+  HearOf("hosts/a", card);
+  const auto results = Open(std::move(gateway));
+  const auto detail = [&] {
+    v1::GetBestRequest request = Ask(kProblem);
+    request.set_device_id(fleet_->Known().front()->id());
+    const auto best = results->GetBest(request);
+    EXPECT_TRUE(best.ok()) << best.status();
+    EXPECT_EQ(best->provenance(), v1::PROVENANCE_EXACT);
+    return best->provenance_detail();
+  };
+  EXPECT_EQ(detail(), absl::StrCat("timed on hosts/a/devices/", card.id()));
+  HearOf("hosts/b", card);
+  EXPECT_EQ(detail(), absl::StrCat("timed on ", card.id(), " of another host")) << "of which cannot be told";
+  known_.clear();
+  fleet_->Set(known_);
+  EXPECT_EQ(detail(), absl::StrCat("timed on another ", card.model(), ", which no live host has"));
+}
+
 TEST_F(FleetResultsTest, AnswersWhileItIsReadAgain) {
   HearOf("hosts/a", *DeviceProfile("h100"));
   ASSERT_TRUE(results_->Reload().ok());
