@@ -323,8 +323,9 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
     if (beat == nullptr) {
       absl::StatusOr<std::unique_ptr<HostBeat>> started =
           HostBeat::Start(store->hosts(), DescribeHost(opened->holder, (*front)->host),
-                          [fleet = *fleet](const std::vector<v1::Host>& hosts) {
+                          [fleet = *fleet, counted = metrics->hosts()](const std::vector<v1::Host>& hosts) {
                             if (fleet != nullptr) fleet->Set(hosts);
+                            if (counted != nullptr) counted->Set(hosts);
                           });
       if (!started.ok()) return started.status();
       beat = *std::move(started);

@@ -344,6 +344,22 @@ TEST_F(CliTest, WhatHasNotEndedYetIsCancelling) {
   EXPECT_EQ(out, "operations/7 cancelling\n");
 }
 
+TEST_F(CliTest, JobsShowsTheOneThatIsNamed) {
+  v1::Operation fleets;
+  fleets.set_name("operations/8");
+  fleets.set_title("tune b2.h8.q512.d64.f16 on l4");
+  fleets.mutable_progress()->set_device_id("hosts/a/devices/cuda:0");
+  fake.HasOperation(fleets);
+  EXPECT_EQ(Run({"jobs", "8"}), 0) << err;
+  EXPECT_THAT(out, HasSubstr("tune b2.h8.q512.d64.f16 on l4 (hosts/a/devices/cuda:0)"));
+  EXPECT_THAT(out, Not(HasSubstr("operations/7")));
+  EXPECT_EQ(Run({"jobs", "operations/8", "--format=json"}), 0);
+  ASSERT_EQ(JsonLines().size(), 1);
+  EXPECT_EQ(JsonLines()[0]["operation"], "operations/8");
+  EXPECT_EQ(Run({"jobs", "8", "--active"}), 2) << "a list's";
+  EXPECT_EQ(Run({"jobs", "none"}), 3);
+}
+
 TEST_F(CliTest, JobsAsksForOneProblem) {
   EXPECT_EQ(Run({"jobs", "--problem", problem}), 0);
   EXPECT_EQ(fake.last_list_operations().problem(), problem);

@@ -1,13 +1,35 @@
 // attune devices: where kernels run, and which backends are missing and why.
+#include <map>
+#include <string>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/command.h"
+#include "client/cli/fleet_cards.h"
 #include "client/cli/json.h"
 #include "client/cli/text.h"
 
 namespace attune::cli {
 namespace {
 
-void Print(Session& session, const v1::ListDevicesResponse& response) {
+// Classes of cards that other hosts have.
+Table ClassesOf(const std::vector<FleetCard>& cards) {
+  std::map<std::string, std::vector<FleetCard>> classes;  // by alias
+  for (const FleetCard& card : cards) {
+    if (card.live) classes[card.device.class_alias()].push_back(card);
+  }
+  Table table({{"class"}, {"model", kFlexible}, {"target", kText, 1}, {"memory", kNumber}, {"cards", kWrapped}});
+  for (const auto& [alias, its] : classes) {
+    const v1::Device& one = its.front().device;
+    const std::string names =
+        absl::StrJoin(its, ", ", [](std::string* out, const FleetCard& card) { absl::StrAppend(out, card.name); });
+    table.Row({alias, one.model(), one.target(), Bytes(one.memory_bytes()), names});
+  }
+  return table;
+}
+
+void Print(Session& session, const v1::ListDevicesResponse& response, const std::vector<FleetCard>& fleet) {
   Table devices({{"device"},
                  {"class"},
                  {"model", kFlexible},
@@ -26,6 +48,10 @@ void Print(Session& session, const v1::ListDevicesResponse& response) {
   }
   if (devices.empty()) {
     session.Print("No device here. The server answers queries; hosts that share its store tune (attune hosts).");
+    if (const Table classes = ClassesOf(fleet); !classes.empty()) {
+      session.Print("");
+      session.Print(classes);
+    }
   } else {
     session.Print(devices);
   }
@@ -49,7 +75,7 @@ absl::StatusOr<ExitCode> RunDevices(Session& session) {
     for (const v1::Device& device : response->devices()) session.Emit(DeviceJson(device));
     for (const v1::BackendStatus& status : response->backends()) session.Emit(BackendJson(status));
   } else {
-    Print(session, *response);
+    Print(session, *response, response->devices().empty() ? FleetCards(**client) : std::vector<FleetCard>());
   }
   return ExitCode::kOk;
 }

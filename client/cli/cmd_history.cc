@@ -1,6 +1,8 @@
 // attune history: who was served for a problem, since when and why; and how long it took, time after time.
 #include <algorithm>
+#include <map>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
 #include "client/cli/existence.h"
+#include "client/cli/fleet_cards.h"
 #include "client/cli/history_times.h"
 #include "client/cli/json.h"
 #include "client/cli/pages.h"
@@ -27,7 +30,14 @@ Cell StateOf(const v1::Incumbent& incumbent, std::set<std::pair<std::string, v1:
   return {incumbent.pinned() ? "pinned" : "served", Color::kGreen};
 }
 
-void Print(Session& session, const std::vector<v1::Incumbent>& incumbents) {
+// In a fleet each host has a cuda:0: there the card that timed it is called by its host's name, too.
+std::string CardOf(const v1::Incumbent& incumbent, const std::map<std::string, std::string>& names) {
+  const auto it = names.find(incumbent.trial().device_uuid());
+  return it == names.end() ? incumbent.device_id() : it->second;
+}
+
+void Print(Session& session, const std::vector<v1::Incumbent>& incumbents,
+           const std::map<std::string, std::string>& card_names) {
   const bool both_policies = std::any_of(incumbents.begin(), incumbents.end(), [&](const v1::Incumbent& incumbent) {
     return incumbent.policy() != incumbents.front().policy();
   });
@@ -41,7 +51,7 @@ void Print(Session& session, const std::vector<v1::Incumbent>& incumbents) {
                {"why", kWrapped}});
   std::set<std::pair<std::string, v1::Policy>> served;  // device classes and policies whose incumbent was seen
   for (const v1::Incumbent& incumbent : incumbents) {
-    table.Row({incumbent.name(), LocalTime(incumbent.promote_time()), incumbent.device_id(),
+    table.Row({incumbent.name(), LocalTime(incumbent.promote_time()), CardOf(incumbent, card_names),
                std::string(attune::Word(incumbent.policy())), Micros(ServedTiming(incumbent).median_us()),
                StateOf(incumbent, served), VariantText(incumbent.trial().variant()), incumbent.why()});
   }
@@ -122,7 +132,7 @@ absl::StatusOr<ExitCode> RunHistory(Session& session, const HistoryArguments& ar
     session.Note(absl::StrCat(ToText(*problem), " was never tuned here", policy.empty() ? "" : ", policy ", policy,
                               ". To tune it: ", TuneCommand(session, ToText(*problem))));
   } else {
-    Print(session, incumbents);
+    Print(session, incumbents, CardNamesByUuid(FleetCards(**client)));
   }
   return ExitCode::kOk;
 }

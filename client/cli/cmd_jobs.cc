@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/arguments.h"
@@ -78,8 +79,14 @@ std::string What(const v1::Operation& operation) {
   }
   const std::string waits = WaitText(operation.progress());
   const std::string& card = operation.progress().device_id();
-  // A title says where, but for a problem of a sweep, which any card may take.
-  const std::string where = operation.parent().empty() || card.empty() ? "" : absl::StrCat(" on ", card);
+  // A title says where, but for a problem of a sweep, which any card may take. In a fleet that may be a class, or a
+  // card's name without its host's.
+  std::string where;
+  if (!operation.parent().empty() && !card.empty()) {
+    where = absl::StrCat(" on ", card);
+  } else if (absl::StartsWith(card, "hosts/")) {
+    where = absl::StrCat(" (", card, ")");
+  }
   return absl::StrCat(operation.title(), where, operation.done() || waits.empty() ? "" : absl::StrCat(": ", waits));
 }
 
@@ -117,6 +124,11 @@ bool IsOn(const v1::Operation& operation, const std::vector<std::string>& cards)
   return cards.empty() || std::find_first_of(its.begin(), its.end(), cards.begin(), cards.end()) != its.end();
 }
 
+Table JobsTable() {
+  return Table(
+      {{"operation"}, {"state"}, {"progress"}, {"best us", kNumber, 1}, {"created", kText, 2}, {"what", kFlexible}});
+}
+
 void AddRow(const v1::Operation& operation, Table* table) {
   const v1::OperationProgress& progress = operation.progress();
   table->Row({operation.name(),
@@ -148,10 +160,24 @@ absl::StatusOr<ExitCode> WriteTimeline(Session& session, Client& client, const J
   return ExitCode::kOk;
 }
 
+absl::StatusOr<ExitCode> ShowOne(Session& session, Client& client, const JobsArguments& arguments) {
+  const auto operation = client.GetOperation(ResourceName("operations", arguments.operation));
+  if (!operation.ok()) return operation.status();
+  if (session.json()) {
+    session.Emit(OperationJson(*operation));
+  } else {
+    Table table = JobsTable();
+    AddRow(*operation, &table);
+    session.Print(table);
+  }
+  return ExitCode::kOk;
+}
+
 absl::StatusOr<ExitCode> RunJobs(Session& session, const JobsArguments& arguments) {
   const auto client = session.client();
   if (!client.ok()) return client.status();
   if (!arguments.timeline.empty()) return WriteTimeline(session, **client, arguments);
+  if (!arguments.operation.empty()) return ShowOne(session, **client, arguments);
   v1::ListOperationsRequest request;
   request.set_active_only(arguments.active);
   const auto problem = CanonicalText(arguments.problem);
@@ -161,8 +187,7 @@ absl::StatusOr<ExitCode> RunJobs(Session& session, const JobsArguments& argument
   const auto cards = CardsAskedFor(**client, session.options().device);
   if (!cards.ok()) return cards.status();
   int count = 0;
-  Table table(
-      {{"operation"}, {"state"}, {"progress"}, {"best us", kNumber, 1}, {"created", kText, 2}, {"what", kFlexible}});
+  Table table = JobsTable();
   const absl::Status status = ForEach(**client, &Client::ListOperations, &v1::ListOperationsResponse::operations,
                                       request, arguments.limit, [&](const v1::Operation& operation) {
                                         if (!IsOn(operation, *cards)) return false;
@@ -192,16 +217,17 @@ absl::StatusOr<ExitCode> RunJobs(Session& session, const JobsArguments& argument
 
 Action AddJobs(CLI::App& app) {
   auto arguments = std::make_shared<JobsArguments>();
-  app.add_flag("--active", arguments->active, "Only operations that are queued or running");
-  app.add_option("--problem", arguments->problem, "Only operations that tune or evaluate this problem");
-  app.add_option("--sweep", arguments->sweep,
-                 "The problems of this sweep, each an operation of its own; without it those of no sweep");
-  CLI::Option* operation =
-      app.add_option("operation", arguments->operation, "Whose timeline: operations/7, or 7; only with --timeline");
+  CLI::Option* active = app.add_flag("--active", arguments->active, "Only operations that are queued or running");
+  CLI::Option* problem =
+      app.add_option("--problem", arguments->problem, "Only operations that tune or evaluate this problem");
+  CLI::Option* sweep =
+      app.add_option("--sweep", arguments->sweep,
+                     "The problems of this sweep, each an operation of its own; without it those of no sweep");
+  CLI::Option* operation = app.add_option("operation", arguments->operation, "Only this one: operations/7, or 7");
   CLI::Option* timeline = app.add_option(
       "--timeline", arguments->timeline,
       "Write what each worker did for the operation to this file, as a trace that https://ui.perfetto.dev opens");
-  operation->needs(timeline);
+  operation->excludes(active)->excludes(problem)->excludes(sweep);
   timeline->needs(operation);
   AddCount(app, "--limit", &arguments->limit, "At most this many; 0: all; default 50");
   return [arguments](Session& session) { return RunJobs(session, *arguments); };

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/cli/fleet_cards.h"
 #include "proto/attune/quote.h"
 
 namespace attune::cli {
@@ -29,6 +30,15 @@ absl::StatusOr<std::vector<std::string>> CardsNamed(Client& client, const std::s
     if (name == device.id() || name == device.uuid() || name == device.class_alias()) cards.push_back(device.id());
   }
   if (!cards.empty()) return cards;
+  for (const FleetCard& card : FleetCards(client)) {
+    all.push_back(absl::StrCat(card.name, " (", card.device.class_alias(), ")"));
+    if (name == card.name || name == card.device.uuid() || name == card.device.class_alias())
+      cards.push_back(card.name);
+  }
+  if (!cards.empty()) {
+    cards.push_back(name);
+    return cards;
+  }
   return absl::NotFoundError(absl::StrCat("--device is ", Quoted(name),
                                           "; available devices: ", all.empty() ? "none" : absl::StrJoin(all, ", ")));
 }

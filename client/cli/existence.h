@@ -15,8 +15,8 @@ namespace attune::cli {
 // are still listed: so this is for lists that are empty.
 absl::Status CheckFamily(Client& client, const std::string& name);
 
-// The ids of the cards that `name`, a device's id or UUID or a class's alias, stands for. NotFound names the devices
-// there are.
+// The ids of the cards that `name`, a device's id or UUID or a class's alias, stands for; of cards of other hosts that
+// share the store what they are called, and for a class its name besides. NotFound names the devices there are.
 absl::StatusOr<std::vector<std::string>> CardsNamed(Client& client, const std::string& name);
 
 // An empty name, for any device, is OK. As CheckFamily for lists that are empty: results of devices that are gone stay.

@@ -46,7 +46,8 @@ absl::StatusOr<ExitCode> Follow(Session& session, const v1::Operation& operation
     if (!operation.done()) {
       const auto listener = session.env().interrupts->Listen([&stop] { stop.request_stop(); });
       last = (*client)->Watch(
-          operation.name(), [&display](const v1::Operation& now) { display.Show(now); }, stop.get_token());
+          operation.name(), [&display](const v1::Operation& now) { display.Show(now); }, stop.get_token(),
+          [&display](const absl::Status& why) { display.Broken(why); });
     }
     if (last.ok()) {
       const absl::Status seen = on_done ? on_done(*last) : absl::OkStatus();

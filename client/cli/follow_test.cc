@@ -387,6 +387,18 @@ TEST_F(FollowTest, WatchAndCancelTakeAnOperationsNumber) {
   EXPECT_EQ(Run({"watch", "7"}), 6) << "it is over already";
 }
 
+TEST_F(FollowTest, WhatCannotBeSeenForAWhileIsSaidOnce) {
+  fake.EndsWith(attune::testing::SucceededTuning());
+  fake.BreakWatches(2);
+  EXPECT_EQ(Run({"tune", problem}), 0);
+  EXPECT_THAT(err, HasSubstr("; the operation is not seen until the server answers\n"));
+  EXPECT_THAT(err, HasSubstr("operations/7 is seen again\n"));
+  fake.EndsWith(attune::testing::SucceededTuning());
+  fake.BreakWatches(1);
+  EXPECT_EQ(Run({"tune", problem, "--quiet"}), 0);
+  EXPECT_EQ(err, "");
+}
+
 TEST_F(FollowTest, ATerminalIsRedrawnInPlace) {
   terminal = true;
   fake.EndsWith(attune::testing::SucceededTuning());

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/styled_text.h"
 #include "client/cli/text.h"
 #include "proto/attune/problem.h"
+#include "proto/attune/progress_words.h"
 #include "proto/attune/quote.h"
 
 namespace attune::cli {
@@ -145,6 +147,14 @@ std::vector<std::string> RenderProgress(const v1::Operation& operation, size_t w
   return lines;
 }
 
+std::string NotableMessage(const v1::OperationProgress& progress) {
+  if (absl::StartsWith(progress.message(), kWaitingForStore)) return OneLine(progress.message());
+  const bool before_trials = progress.phase() == v1::OperationProgress::PHASE_QUEUED ||
+                             progress.phase() == v1::OperationProgress::PHASE_ENUMERATE ||
+                             progress.phase() == v1::OperationProgress::PHASE_REFERENCE;
+  return before_trials && !IsSweep(progress) ? OneLine(progress.message()) : "";
+}
+
 std::string ProgressLogLine(const v1::Operation& operation) {
   const v1::OperationProgress& progress = operation.progress();
   std::string line = absl::StrCat(operation.name(), " ", Word(progress.phase()));
@@ -155,6 +165,7 @@ std::string ProgressLogLine(const v1::Operation& operation) {
     absl::StrAppend(&line, "  best ", Micros(progress.best().timing().median_us()), " us  ",
                     VariantText(progress.best().variant()));
   }
+  if (const std::string message = NotableMessage(progress); !message.empty()) absl::StrAppend(&line, "  ", message);
   return line;
 }
 

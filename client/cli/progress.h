@@ -14,6 +14,10 @@ namespace attune::cli {
 // and how busy the device is; the best so far; the verdicts. A sweep's bar and ETA are of its problems.
 std::vector<std::string> RenderProgress(const v1::Operation& operation, size_t width, bool colored);
 
+// What the message says that a log should have: what the operation waits for the store for, or what it goes on from.
+// Empty where it names a step among many.
+std::string NotableMessage(const v1::OperationProgress& progress);
+
 // The same as one line of a log.
 std::string ProgressLogLine(const v1::Operation& operation);
 

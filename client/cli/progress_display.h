@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <string>
 
+#include "absl/status/status.h"
 #include "attune/v1/service.pb.h"
 #include "client/cli/session.h"
 
@@ -17,6 +18,8 @@ class ProgressDisplay {
   explicit ProgressDisplay(Session* session) : session_(*session) {}
 
   void Show(const v1::Operation& operation);
+  // The operation cannot be seen at the moment: says why, once until it is seen again.
+  void Broken(const absl::Status& why);
   // Leaves what is on the screen where it is; the next Show starts below it.
   void LetGo() { drawn_lines_ = 0; }
 
@@ -26,7 +29,9 @@ class ProgressDisplay {
 
   Session& session_;
   size_t drawn_lines_ = 0;
-  std::string last_logged_;  // what the last log line was about: phase, tenth of the trials, best, problem, wait
+  bool broken_ = false;  // since the last Show
+  std::string
+      last_logged_;  // what the last log line was about: phase, tenth of the trials, best, problem, wait, message
 };
 
 }  // namespace attune::cli

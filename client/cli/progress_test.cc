@@ -11,6 +11,7 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::ResultOf;
 
 v1::Operation Running() {
@@ -152,6 +153,18 @@ TEST(RenderProgress, ColoursAreThereOnlyWhenAskedFor) {
 TEST(TrialsPerSecond, DoesNotCountReusedTrials) {
   EXPECT_DOUBLE_EQ(TrialsPerSecond(Running().progress()), 2);
   EXPECT_DOUBLE_EQ(TrialsPerSecond(v1::OperationProgress()), 0);
+}
+
+TEST(ProgressLogLine, SaysWhatHoldsTheOperationUpAndNotEachStep) {
+  v1::Operation operation = Running();
+  operation.mutable_progress()->set_message("timing attention_simt:VEC=4");
+  EXPECT_THAT(ProgressLogLine(operation), Not(HasSubstr("timing")));
+  operation.mutable_progress()->set_message("waiting for the store: the database is away: no\n\tanswer");
+  EXPECT_THAT(ProgressLogLine(operation), HasSubstr("waiting for the store: the database is away: no"));
+  EXPECT_EQ(ProgressLogLine(operation).find('\n'), std::string::npos);
+  operation.mutable_progress()->set_phase(v1::OperationProgress::PHASE_ENUMERATE);
+  operation.mutable_progress()->set_message("goes on after hosts/a was lost");
+  EXPECT_THAT(ProgressLogLine(operation), HasSubstr("goes on after hosts/a was lost"));
 }
 
 TEST(ProgressLogLine, IsOneLine) {

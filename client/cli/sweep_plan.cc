@@ -8,8 +8,10 @@
 #include <system_error>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "client/cpp/files.h"
 #include "proto/attune/problem.h"
 
@@ -24,16 +26,54 @@ absl::Status ErrorAt(absl::string_view file, int line, int column, absl::string_
   return absl::InvalidArgumentError(absl::StrCat(file, ":", line + 1, ":", column + 1, ": ", message));
 }
 
+// The field of this name in the message or in those that it has; null where there is none of an enumeration.
+const FieldDescriptor* EnumField(const google::protobuf::Descriptor& message, absl::string_view name) {
+  for (int i = 0; i < message.field_count(); ++i) {
+    const FieldDescriptor& field = *message.field(i);
+    if (field.enum_type() != nullptr && field.name() == name) return &field;
+    if (field.message_type() == nullptr) continue;
+    if (const FieldDescriptor* nested = EnumField(*field.message_type(), name); nested != nullptr) return nested;
+  }
+  return nullptr;
+}
+
+// The words of a field that mean something: the first stands for none.
+std::string WordsOf(const FieldDescriptor& field) {
+  std::vector<std::string> words;
+  for (int i = 1; i < field.enum_type()->value_count(); ++i) words.push_back(field.enum_type()->value(i)->name());
+  return absl::StrJoin(words, ", ");
+}
+
 class FirstError : public google::protobuf::io::ErrorCollector {
  public:
-  explicit FirstError(absl::string_view file) : file_(file) {}
+  FirstError(absl::string_view file, absl::string_view text) : file_(file), text_(text) {}
   void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {
+    if (!status_.ok()) return;
+    status_ = WrongWord(std::max(line, 0), message);
     if (status_.ok()) status_ = ErrorAt(file_, std::max(line, 0), column, message);
   }
   const absl::Status& status() const { return status_; }
 
  private:
+  // Of a word that an enumeration does not have, protobuf says where the next one stands and not which are allowed.
+  absl::Status WrongWord(int line_behind, absl::string_view message) const {
+    const std::vector<absl::string_view> quoted = absl::StrSplit(message, '"');
+    if (!absl::StartsWith(message, "Unknown enumeration value") || quoted.size() != 5) return absl::OkStatus();
+    const absl::string_view word = quoted[1];
+    const FieldDescriptor* const field = EnumField(*v1::SweepPlan::descriptor(), quoted[3]);
+    if (field == nullptr) return absl::OkStatus();
+    const std::vector<absl::string_view> lines = absl::StrSplit(text_, '\n');
+    for (int line = std::min(line_behind, static_cast<int>(lines.size()) - 1); line >= 0; --line) {
+      const size_t column = lines[line].rfind(word);
+      if (column == absl::string_view::npos) continue;
+      return ErrorAt(file_, line, static_cast<int>(column),
+                     absl::StrCat(field->name(), " is ", word, "; allowed: ", WordsOf(*field)));
+    }
+    return absl::OkStatus();
+  }
+
   const absl::string_view file_;
+  const absl::string_view text_;
   absl::Status status_;
 };
 
@@ -93,7 +133,7 @@ absl::Status CheckProduct(const v1::SweepProduct& product, const Locator& locato
 absl::StatusOr<v1::SweepPlan> ParseSweepPlan(absl::string_view file, const std::string& text) {
   v1::SweepPlan plan;
   TextFormat::ParseInfoTree tree;
-  FirstError errors(file);
+  FirstError errors(file, text);
   TextFormat::Parser parser;
   parser.RecordErrorsTo(&errors);
   parser.WriteLocationsTo(&tree);

@@ -31,6 +31,15 @@ TEST(SweepPlan, SaysWhereTheFormatIsWrong) {
   EXPECT_THAT(Error("shapes {"), StartsWith("nightly.textproto:1:"));
 }
 
+TEST(SweepPlan, SaysWhichWordsAFieldMayHaveAndWhereAnotherStands) {
+  const std::string words = "strategy is GUIDED; allowed: KIND_EXHAUSTIVE, KIND_RANDOM, KIND_GUIDED";
+  EXPECT_THAT(Error("title: \"x\"\nstrategy: GUIDED\nshapes { problem: \"b2.h8.q512.d64.f16\" }"),
+              StartsWith("nightly.textproto:2:11: " + words));
+  EXPECT_THAT(Error("strategy:\n  GUIDED\n\n"), StartsWith("nightly.textproto:2:3: " + words));
+  EXPECT_THAT(Error("budget {}\nobjective: energy"),
+              StartsWith("nightly.textproto:2:12: objective is energy; allowed: "));
+}
+
 TEST(SweepPlan, SaysWhereAProblemIsWrong) {
   EXPECT_THAT(Error("shapes {\n  problem: \"b2.h8.q512.d64.f16\"\n  problem: \"b2.h8.q512.d64.f32\"\n}"),
               StartsWith("nightly.textproto:3:3: problem 'b2.h8.q512.d64.f32'"));

@@ -111,11 +111,12 @@ class Client {
   absl::StatusOr<v1::PlanSweepResponse> PlanSweep(const v1::SweepRequest& request);
 
   // Calls `on_change` on the calling thread with the operation's state at once and after each change, and returns the
-  // last one once it is done. When the stream breaks with UNAVAILABLE, attaches again (ClientOptions::reattach_for).
-  // A request to stop ends it with Cancelled; the operation itself goes on.
+  // last one once it is done. When the stream breaks with UNAVAILABLE, calls `on_break` with why and attaches again
+  // (ClientOptions::reattach_for). A request to stop ends it with Cancelled; the operation itself goes on.
   absl::StatusOr<v1::Operation> Watch(const std::string& operation,
                                       const std::function<void(const v1::Operation&)>& on_change,
-                                      const std::stop_token& stop = {});
+                                      const std::stop_token& stop = {},
+                                      const std::function<void(const absl::Status&)>& on_break = {});
   absl::StatusOr<v1::Operation> GetOperation(const std::string& operation);
   absl::StatusOr<v1::Operation> Cancel(const std::string& operation);
   absl::StatusOr<v1::ListOperationsResponse> ListOperations(const v1::ListOperationsRequest& request);

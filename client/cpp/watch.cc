@@ -17,7 +17,8 @@ absl::Status Stopped(const std::string& operation) {
 
 absl::StatusOr<v1::Operation> Client::Watch(const std::string& operation,
                                             const std::function<void(const v1::Operation&)>& on_change,
-                                            const std::stop_token& stop) {
+                                            const std::stop_token& stop,
+                                            const std::function<void(const absl::Status&)>& on_break) {
   const Clock& clock = *impl_->options.clock;
   Backoff backoff(impl_->options.retry, std::random_device()());
   absl::Time give_up = clock.Now() + impl_->options.reattach_for;
@@ -52,6 +53,7 @@ absl::StatusOr<v1::Operation> Client::Watch(const std::string& operation,
     if (!attached && attempts >= impl_->options.retry.attempts) return status;
     const absl::Duration wait = backoff.Next();
     if (clock.Now() + wait >= give_up) return status;
+    if (on_break) on_break(status);
     clock.SleepFor(wait);
   }
 }

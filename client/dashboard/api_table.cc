@@ -67,6 +67,7 @@ const std::vector<ApiResource>& ApiResources() {
       TakesNothing<v1::ListDevicesRequest>("devices", "ListDevices", &Client::ListDevices),
       Takes("explain", "Explain", &Client::Explain, kExplainRules),
       TakesNothing<v1::ListKernelFamiliesRequest>("families", "ListKernelFamilies", &Client::ListKernelFamilies),
+      TakesNothing<v1::ListHostsRequest>("hosts", "ListHosts", &Client::ListHosts),
       Takes("incumbents", "ListIncumbents", &Client::ListIncumbents),
       Takes("misses", "ListMisses", &Client::ListMisses),
       TakesName<v1::GetOperationRequest>("operation", "GetOperation", &Client::GetOperation),

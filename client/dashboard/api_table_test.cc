@@ -15,13 +15,16 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(ApiResources, EachAsksTheMethodThatItNames) {
-  const auto* service =
-      google::protobuf::DescriptorPool::generated_pool()->FindServiceByName("attune.v1.AttuneService");
+  const auto* pool = google::protobuf::DescriptorPool::generated_pool();
+  const auto* service = pool->FindServiceByName("attune.v1.AttuneService");
+  const auto* fleet = pool->FindServiceByName("attune.v1.FleetService");
   ASSERT_NE(service, nullptr);
+  ASSERT_NE(fleet, nullptr);
   std::set<absl::string_view> names;
   for (const ApiResource& resource : ApiResources()) {
     EXPECT_TRUE(names.insert(resource.name).second) << resource.name;
     const auto* method = service->FindMethodByName(std::string(resource.method));
+    if (method == nullptr) method = fleet->FindMethodByName(std::string(resource.method));
     ASSERT_NE(method, nullptr) << resource.method;
     EXPECT_EQ(method->input_type(), resource.request->GetDescriptor()) << resource.method;
   }

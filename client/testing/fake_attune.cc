@@ -298,6 +298,7 @@ grpc::Status FakeAttune::ListIncumbents(grpc::ServerContext*, const v1::ListIncu
   v1::Incumbent incumbent = TheIncumbent();
   {
     const std::lock_guard lock(mutex_);
+    incumbent.mutable_trial()->set_device_uuid(timed_by_);
     if (alternative_) {
       v1::Alternative& least = *incumbent.add_alternatives();
       least.set_objective(v1::OBJECTIVE_ENERGY);
@@ -466,12 +467,14 @@ grpc::Status FakeAttune::ListKernelFamilies(grpc::ServerContext*, const v1::List
 grpc::Status FakeAttune::ListDevices(grpc::ServerContext*, const v1::ListDevicesRequest*,
                                      v1::ListDevicesResponse* response) {
   if (grpc::Status status = Enter("ListDevices"); !status.ok()) return status;
-  auto* device = response->add_devices();
-  device->set_id("cuda:0");
-  device->set_class_alias("l4");
-  device->set_backend(v1::BACKEND_CUDA);
-  device->set_model("NVIDIA L4");
-  device->set_compute_units(58);
+  if (has_device_) {
+    auto* device = response->add_devices();
+    device->set_id("cuda:0");
+    device->set_class_alias("l4");
+    device->set_backend(v1::BACKEND_CUDA);
+    device->set_model("NVIDIA L4");
+    device->set_compute_units(58);
+  }
   auto* missing = response->add_backends();
   missing->set_backend(v1::BACKEND_OPENCL);
   missing->set_reason("libOpenCL.so.1 is not installed");

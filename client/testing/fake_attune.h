@@ -4,6 +4,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -66,6 +67,10 @@ class FakeAttune : public v1::AttuneService::Service {
   void Pins();
   // Another variant takes least energy: the answer to who asks for that, and the incumbent's alternative.
   void HasAnAlternative();
+  // The incumbent of ListIncumbents was timed by the card of this UUID.
+  void TimedBy(const std::string& uuid);
+  // It is a gateway from now on.
+  void HasNoDevice() { has_device_ = false; }
   // The next watch streams break with UNAVAILABLE after their first message.
   void BreakWatches(int streams);
   // Watches send the running state, call `on_watch` and then wait until the operation is cancelled or the call is.
@@ -145,6 +150,8 @@ class FakeAttune : public v1::AttuneService::Service {
   std::string provenance_detail_;
   double median_us_ = 0;  // 0: the canned trial's
   bool pinned_ = false;
+  std::string timed_by_;
+  std::atomic<bool> has_device_ = true;
   bool alternative_ = false;
   std::deque<v1::ArtifactState> code_ = {v1::ARTIFACT_STATE_READY};
   v1::GetBestRequest last_get_best_;

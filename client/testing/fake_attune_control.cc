@@ -97,6 +97,11 @@ void FakeAttune::HasCode(std::vector<v1::ArtifactState> states) {
   code_ = {states.begin(), states.end()};
 }
 
+void FakeAttune::TimedBy(const std::string& uuid) {
+  const std::lock_guard lock(mutex_);
+  timed_by_ = uuid;
+}
+
 void FakeAttune::HasAnAlternative() {
   const std::lock_guard lock(mutex_);
   alternative_ = true;

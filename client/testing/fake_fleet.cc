@@ -22,6 +22,7 @@ v1::Host A() {
     device.set_model("NVIDIA L4");
     device.set_fingerprint("8f3a");
   }
+  host.mutable_devices(1)->set_uuid("GPU-2");
   v1::HostOperation& operation = *host.add_operations();
   operation.set_name("operations/7");
   operation.set_title("tune b2.h8.q512.d64.f16 on l4");

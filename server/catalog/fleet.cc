@@ -9,6 +9,19 @@
 #include "server/catalog/host.h"
 
 namespace attune::catalog {
+namespace {
+
+// Of cards of one class: by UUID, or by id where that is all that is known.
+std::string KeyOf(absl::string_view fingerprint, const store::Instance& card) {
+  return card.uuid.empty() ? absl::StrCat(fingerprint, "/id/", card.id)
+                           : absl::StrCat(fingerprint, "/uuid/", card.uuid);
+}
+
+bool IsNamed(const v1::Host& host, const v1::Device& device, absl::string_view name) {
+  return !name.empty() && (device.uuid() == name || CardName(host.name(), device.id()) == name);
+}
+
+}  // namespace
 
 std::string CardName(absl::string_view host, absl::string_view device_id) {
   return absl::StrCat(host, "/devices/", device_id);
@@ -17,11 +30,19 @@ std::string CardName(absl::string_view host, absl::string_view device_id) {
 void Fleet::Set(const std::vector<v1::Host>& hosts) {
   const std::lock_guard<std::mutex> lock(mutex_);
   hosts_.clear();
-  std::vector<v1::Host> away;
-  for (const v1::Host& host : hosts) (host.state() == v1::Host::STATE_LIVE ? hosts_ : away).push_back(host);
+  away_.clear();
+  names_.clear();
+  for (const v1::Host& host : hosts) (host.state() == v1::Host::STATE_LIVE ? hosts_ : away_).push_back(host);
   // First those of live hosts: of classes that share an alias, the one that was there has it as it is.
   AddClasses(hosts_);
-  AddClasses(away);
+  AddClasses(away_);
+  for (const v1::Host& host : hosts_) {
+    for (const v1::Device& device : host.devices()) {
+      const std::string name = CardName(host.name(), device.id());
+      names_[KeyOf(device.fingerprint(), {device.id(), ""})].push_back(name);
+      if (!device.uuid().empty()) names_[KeyOf(device.fingerprint(), InstanceOf(device))].push_back(name);
+    }
+  }
 }
 
 void Fleet::AddClasses(const std::vector<v1::Host>& hosts) {
@@ -80,29 +101,30 @@ const v1::Device* Fleet::FindClass(absl::string_view name) const {
 }
 
 std::optional<FleetCard> Fleet::FindCard(absl::string_view name) const {
-  if (name.empty()) return std::nullopt;
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const v1::Host& host : hosts_) {
     for (const v1::Device& device : host.devices()) {
-      if (device.uuid() == name || CardName(host.name(), device.id()) == name) {
-        return FleetCard{host.name(), device};
-      }
+      if (IsNamed(host, device, name)) return FleetCard{host.name(), device};
     }
   }
   return std::nullopt;
 }
 
 std::vector<std::string> Fleet::NamesOf(const store::Instance& card, absl::string_view fingerprint) const {
+  const std::string key = KeyOf(fingerprint, card);
   const std::lock_guard<std::mutex> lock(mutex_);
-  std::vector<std::string> names;
-  for (const v1::Host& host : hosts_) {
+  const auto it = names_.find(key);
+  return it == names_.end() ? std::vector<std::string>() : it->second;
+}
+
+std::optional<v1::Host> Fleet::HostAway(absl::string_view card) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const v1::Host& host : away_) {
     for (const v1::Device& device : host.devices()) {
-      if (device.fingerprint() == fingerprint && IsOf(card, device)) {
-        names.push_back(CardName(host.name(), device.id()));
-      }
+      if (IsNamed(host, device, card)) return host;
     }
   }
-  return names;
+  return std::nullopt;
 }
 
 std::vector<FleetCard> Fleet::CardsOf(absl::string_view fingerprint) const {

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -45,10 +46,13 @@ class Fleet {
   const v1::Device* FindClass(absl::string_view name) const;
   // "hosts/gpu7-1a2b3c4d/devices/cuda:0", or a card's UUID.
   std::optional<FleetCard> FindCard(absl::string_view name) const;
-  // The names of a class's cards of live hosts that may be this one: several where it has no UUID.
+  // The names of a class's cards of live hosts that may be this one: several where it has no UUID. Of use in each
+  // answer: it takes as long however many hosts there are.
   std::vector<std::string> NamesOf(const store::Instance& card, absl::string_view fingerprint) const;
   // Those of a class, by its fingerprint, of live hosts that do not drain.
   std::vector<FleetCard> CardsOf(absl::string_view fingerprint) const;
+  // That has the card of this name ("hosts/gpu7-1a2b3c4d/devices/cuda:0", or a UUID), where it is not live.
+  std::optional<v1::Host> HostAway(absl::string_view card) const;
   // "l4 (hosts/a, hosts/b), h200 (hosts/c)"; empty when no live host has a card.
   std::string Names() const;
 
@@ -56,10 +60,12 @@ class Fleet {
   // Those that are not known yet. With mutex_ held.
   void AddClasses(const std::vector<v1::Host>& hosts);
 
-  mutable std::mutex mutex_;  // guards what follows
-  std::vector<v1::Host> hosts_;
-  std::deque<v1::Device> devices_;                    // one of each class that there was
-  std::map<std::string, const v1::Device*> classes_;  // by fingerprint
+  mutable std::mutex mutex_;     // guards what follows
+  std::vector<v1::Host> hosts_;  // those that are live
+  std::vector<v1::Host> away_;
+  std::deque<v1::Device> devices_;                                   // one of each class that there was
+  std::map<std::string, const v1::Device*> classes_;                 // by fingerprint
+  std::unordered_map<std::string, std::vector<std::string>> names_;  // what NamesOf gives
 };
 
 }  // namespace attune::catalog

@@ -82,6 +82,28 @@ TEST(Fleet, FindsCardsByHostAndByUuid) {
   }
 }
 
+TEST(Fleet, NamesCardsByUuidAndThoseWithoutOneByTheirIds) {
+  Fleet fleet;
+  v1::Device plain = kL4;
+  plain.clear_uuid();
+  fleet.Set({HostWith("a", {kL4, kH200}), HostWith("b", {plain}), HostWith("c", {plain})});
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(fleet.NamesOf({"cuda:7", kL4.uuid()}, kL4.fingerprint()), Names{"hosts/a/devices/cuda:0"});
+  EXPECT_EQ(fleet.NamesOf({"cuda:0", ""}, kL4.fingerprint()).size(), 3) << "any of them may be it";
+  EXPECT_EQ(fleet.NamesOf({"cuda:0", "GPU-gone"}, kL4.fingerprint()), Names());
+  EXPECT_EQ(fleet.NamesOf({"cuda:0", kL4.uuid()}, kH200.fingerprint()), Names()) << "of another class";
+  fleet.Set({HostWith("b", {kL4})});
+  EXPECT_EQ(fleet.NamesOf({"cuda:0", kL4.uuid()}, kL4.fingerprint()), Names{"hosts/b/devices/cuda:0"});
+}
+
+TEST(Fleet, KnowsWhoseACardIsThatIsAway) {
+  Fleet fleet;
+  fleet.Set({HostWith("a", {kL4}, v1::Host::STATE_LOST), HostWith("b", {kH200})});
+  EXPECT_EQ(fleet.HostAway("hosts/a/devices/cuda:0")->name(), "hosts/a");
+  EXPECT_EQ(fleet.HostAway(kL4.uuid())->state(), v1::Host::STATE_LOST);
+  for (const char* name : {"", "hosts/b/devices/cuda:1", "cuda:0"}) EXPECT_FALSE(fleet.HostAway(name)) << name;
+}
+
 TEST(Fleet, HasTheCardsOfAClassThatTakeWork) {
   Fleet fleet;
   v1::Host drains = HostWith("c", {kL4});

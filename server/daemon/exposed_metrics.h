@@ -20,6 +20,7 @@ class ExposedMetrics {
 
   metrics::Calls* calls() const { return all_ == nullptr ? nullptr : &all_->calls(); }
   metrics::Answers* answers() const { return all_ == nullptr ? nullptr : &all_->answers(); }
+  metrics::Hosts* hosts() const { return all_ == nullptr ? nullptr : &all_->hosts(); }
   metrics::Jobs* jobs() const { return all_ == nullptr ? nullptr : &all_->jobs(); }
   metrics::Store* store() const { return all_ == nullptr ? nullptr : &all_->store(); }
   metrics::Workers* workers() const { return all_ == nullptr ? nullptr : &all_->workers(); }

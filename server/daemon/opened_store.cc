@@ -27,8 +27,7 @@ namespace {
 
 // Nothing but the copy is there until the database answers.
 void SetAside(const absl::Status& why, store::postgresql::PostgresqlStore& store, OpenedStore& opened) {
-  opened.away =
-      absl::UnavailableError(absl::StrCat("the database has not answered since this daemon started: ", why.message()));
+  opened.away = absl::UnavailableError(absl::StrCat("since this daemon started, ", why.message()));
   SetRetryDelay(store::postgresql::kRetryDelay, opened.away);
   opened.prepare = [&store] { return store.Prepare(absl::ZeroDuration()); };
   const absl::Duration age = absl::Trunc(absl::Now() - TimeOf(opened.copy->time()), absl::Seconds(1));

@@ -7,9 +7,11 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "proto/attune/progress_words.h"
 #include "server/base/log.h"
 #include "server/base/proto_time.h"
 #include "server/base/reason.h"
@@ -44,6 +46,14 @@ absl::Status OverQuota(const std::string& principal, absl::string_view quota, ab
   status.SetPayload(kQuotaLimitUrl, absl::Cord(limit));
   SetRetryDelay(delay, status);
   return status;
+}
+
+// Of one that works elsewhere and cannot be read: who watches it hears so, until it can be.
+void SayNotHeard(LiveOperation& live, const absl::Status& why) {
+  if (absl::StartsWith(live.Snapshot().progress().message(), kWaitingForStore)) return;
+  live.Update([&why](v1::Operation& operation) {
+    operation.mutable_progress()->set_message(absl::StrCat(kWaitingForStore, why.message()));
+  });
 }
 
 }  // namespace
@@ -293,7 +303,10 @@ void Operations::Follow() {
   }
   for (const auto& [name, live] : dropped) {
     const absl::StatusOr<store::Job> job = GetForTelling(name);
-    if (!job.ok() && !absl::IsNotFound(job.status())) continue;
+    if (!job.ok() && !absl::IsNotFound(job.status())) {
+      SayNotHeard(*live, job.status());
+      continue;
+    }
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!dropped_.contains(name)) continue;  // adopted meanwhile
     if (job.ok()) live->Update([&job](v1::Operation& operation) { operation = job->operation; });

@@ -26,7 +26,7 @@ TEST_F(SharedJobsTest, AGatewaysTuningOfAClassIsDoneByAHostThatHasIt) {
   const v1::Operation done = AwaitEnd(*gateway, name);
   EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED) << done.error().message();
   EXPECT_TRUE(done.tune().promoted());
-  EXPECT_EQ(done.progress().device_id(), "cuda:0");
+  EXPECT_EQ(done.progress().device_id(), "hosts/a/devices/cuda:0");
   EXPECT_THAT(done.title(), HasSubstr(" on " + alias()));
   EXPECT_EQ(store_.queue().Get(name)->holder, "a");
 }
@@ -308,6 +308,36 @@ TEST_F(SharedJobsTest, WhatNobodyHoldsIsCancelledByWhomItIsAskedOf) {
   EXPECT_EQ(cancelled->state(), v1::Operation::STATE_CANCELLED);
 }
 
+TEST_F(SharedJobsTest, WhoWatchesHearsThatTheStoreIsAwayAndWhenItIsBack) {
+  Gate gate;
+  const auto gateway = Make("gateway", /*gateway=*/true);
+  const auto a = Make("a");
+  gate.Hold(*a);
+  const std::string name = Tune(*gateway, alias());
+  std::mutex mutex;
+  v1::OperationProgress last;
+  const auto stop = gateway->tuner().Watch(name, [&](const v1::Operation& operation) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    last = operation.progress();
+  });
+  ASSERT_TRUE(stop.ok()) << stop.status();
+  const auto await = [&](bool waits) {
+    AwaitTrue(waits ? "the store is away" : "the store is there", [&] {
+      const std::lock_guard<std::mutex> lock(mutex);
+      return last.phase() == v1::OperationProgress::PHASE_TRIALS &&
+             (last.message() == "waiting for the store: the database is away") == waits;
+    });
+  };
+  await(false);
+  store_.queue().FailGets(absl::UnavailableError("the database is away"));
+  await(true);
+  store_.queue().FailGets(absl::OkStatus());
+  await(false);
+  (*stop)();
+  gate.Open();
+  EXPECT_EQ(AwaitEnd(*gateway, name).state(), v1::Operation::STATE_SUCCEEDED);
+}
+
 TEST_F(SharedJobsTest, ProgressIsSeenAndAJobIsCancelledByWayOfAnother) {
   Gate gate;
   const auto gateway = Make("gateway", /*gateway=*/true);
@@ -318,7 +348,7 @@ TEST_F(SharedJobsTest, ProgressIsSeenAndAJobIsCancelledByWayOfAnother) {
     return operation.progress().phase() == v1::OperationProgress::PHASE_TRIALS;
   });
   EXPECT_EQ(running.state(), v1::Operation::STATE_RUNNING);
-  EXPECT_EQ(running.progress().device_id(), "cuda:0");
+  EXPECT_EQ(running.progress().device_id(), "hosts/a/devices/cuda:0");
   EXPECT_EQ(gateway->tuner().GetOperation(name)->state(), v1::Operation::STATE_RUNNING);
   ASSERT_TRUE(gateway->tuner().Cancel(name).ok());
   AwaitRenewals(name);

@@ -432,7 +432,7 @@ class JobTuner : public Tuner, private Claims::Taker, private LiveParts::Owner {
 
   // What the report of a job calls the card that works on it.
   std::string CardNameOf(const LiveOperation& live, const std::string& device, WhoseJob whose) const {
-    const bool own = live.parent().empty() || whose == WhoseJob::kThisHosts;
+    const bool own = live.parent().empty() ? !shared_ : whose == WhoseJob::kThisHosts;
     return own ? device : catalog::CardName(store::HostName(holder_), device);
   }
 

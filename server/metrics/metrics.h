@@ -12,6 +12,7 @@
 #include "prometheus/registry.h"
 #include "server/metrics/answers.h"
 #include "server/metrics/calls.h"
+#include "server/metrics/hosts.h"
 #include "server/metrics/jobs.h"
 #include "server/metrics/store.h"
 #include "server/metrics/workers.h"
@@ -25,6 +26,7 @@ class Metrics final : public prometheus::Collectable {
 
   Calls& calls() { return calls_; }
   Answers& answers() { return answers_; }
+  Hosts& hosts() { return hosts_; }
   Jobs& jobs() { return jobs_; }
   Store& store() { return store_; }
   Workers& workers() { return workers_; }
@@ -35,6 +37,7 @@ class Metrics final : public prometheus::Collectable {
   prometheus::Registry registry_;  // before what registers there
   Calls calls_;
   Answers answers_;
+  Hosts hosts_{registry_};
   Jobs jobs_{registry_};
   Store store_{registry_};
   Workers workers_{registry_};

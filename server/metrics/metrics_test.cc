@@ -190,6 +190,7 @@ std::set<std::string> Exposed(Metrics& metrics) {
   metrics.store().Retained(Removed{}, 1, absl::Now());
   metrics.store().SetFiles({.newest_backup = absl::Now()});
   metrics.store().writer().Set([] { return WriterState{}; });
+  metrics.hosts().Set({v1::Host()});
   metrics.workers().SetDevices({v1::Device()});
   metrics.workers().Lost("compile", "fault");
   metrics.workers().Compiled(v1::VERDICT_OK, 1);

@@ -1,6 +1,7 @@
 #include "server/service/validate.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "proto/attune/objective.h"
 #include "proto/attune/problem.h"
 #include "proto/attune/quote.h"
@@ -61,10 +63,15 @@ absl::Status NoSuchDevice(absl::string_view id, const catalog::Host& host) {
                                                     "alive again within 5 s)"),
                       "NO_DEVICE");
   }
-  return WithReason(
-      absl::NotFoundError(absl::StrCat("device_id is ", Quoted(id), "; available here: ", here.empty() ? "none" : here,
-                                       "; classes of all hosts: ", fleet.empty() ? "none" : fleet)),
-      "UNKNOWN_DEVICE");
+  const std::optional<v1::Host> away = host.fleet->HostAway(id);
+  const std::string whose = away.has_value()
+                                ? absl::StrCat(", a card of ", away->name(), ", which is ",
+                                               absl::StripPrefix(v1::Host::State_Name(away->state()), "STATE_"))
+                                : "";
+  return WithReason(absl::NotFoundError(absl::StrCat("device_id is ", Quoted(id), whose,
+                                                     "; available here: ", here.empty() ? "none" : here,
+                                                     "; classes of all hosts: ", fleet.empty() ? "none" : fleet)),
+                    "UNKNOWN_DEVICE");
 }
 
 // For work that any host may do: a device that is here, a class that some live host has, or another host's card.

@@ -454,6 +454,25 @@ TEST(ValidateFleet, AClassThatNobodyHasIsRefusedWithThoseThereAre) {
   EXPECT_THAT(Message(status), HasSubstr("(hosts/a, hosts/b)"));
 }
 
+TEST(ValidateFleet, ACardOfAHostThatIsAwayIsRefusedWithItsHostsState) {
+  catalog::Host host = Fleet();
+  v1::Host away;
+  away.set_name("hosts/c");
+  away.set_state(v1::Host::STATE_LOST);
+  away.add_devices()->set_id("cuda:0");
+  v1::Host live;
+  live.set_name("hosts/d");
+  live.set_state(v1::Host::STATE_LIVE);
+  live.add_devices()->set_id("cuda:1");
+  host.fleet->Set({away, live});
+  v1::TuneRequest request = GoodTune();
+  request.set_device_id("hosts/c/devices/cuda:0");
+  EXPECT_THAT(Message(Validate(request, host)),
+              HasSubstr("device_id is 'hosts/c/devices/cuda:0', a card of hosts/c, which is LOST; available here: "));
+  request.set_device_id("hosts/d/devices/cuda:0");
+  EXPECT_THAT(Message(Validate(request, host)), HasSubstr("device_id is 'hosts/d/devices/cuda:0'; available here: "));
+}
+
 TEST(ValidateFleet, WithoutANameOfSeveralClassesItIsThisHostsDeviceOrNone) {
   v1::TuneRequest request = GoodTune();
   request.clear_device_id();

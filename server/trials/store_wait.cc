@@ -5,14 +5,13 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
+#include "proto/attune/progress_words.h"
 #include "server/base/log.h"
 #include "server/base/pause.h"
 
 namespace attune::trials {
 namespace {
 
-constexpr absl::string_view kWaiting = "waiting for the store: ";
 constexpr absl::Duration kLongestPause = absl::Seconds(2);
 
 }  // namespace
@@ -41,9 +40,9 @@ bool StoreWait::Again(const absl::Status& failed) {
   if (!std::exchange(waiting_, true)) {
     LogWarning("a job waits for the store", {{"job", job_}, {"error", failed.message()}});
     progress_.Change([&](v1::OperationProgress& progress) {
-      if (absl::StartsWith(progress.message(), kWaiting)) return;  // another write of the job says so already
+      if (absl::StartsWith(progress.message(), kWaitingForStore)) return;  // another write of the job says so already
       before_ = progress.message();
-      said_ = absl::StrCat(kWaiting, failed.message());
+      said_ = absl::StrCat(kWaitingForStore, failed.message());
       progress.set_message(said_);
     });
   }

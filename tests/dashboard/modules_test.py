@@ -267,6 +267,27 @@ class ModulesTest(unittest.TestCase):
         self.assertEqual(self.module("page_devices.js", "m.throttleWords('36')"), "power cap, thermal, by software")
         self.assertEqual(self.module("page_devices.js", "m.throttleWords(undefined)"), "none")
 
+    def test_a_fleets_job_runs_on_the_card_of_its_host(self):
+        device = {"id": "cuda:0", "uuid": "GPU-1", "fingerprint": "f"}
+        hosts = [
+            {"name": "hosts/a", "devices": [device]},
+            {"name": "hosts/b", "devices": [{**device, "uuid": "GPU-2"}]},
+        ]
+
+        def runs_on(card):
+            job = {"progress": {"deviceId": card}}
+            return self.module("page_devices.js", "m.runsOn(a[0], a[1], a[2])", job, device, hosts)
+
+        self.assertTrue(runs_on("cuda:0"))
+        self.assertTrue(runs_on("hosts/a/devices/cuda:0"))
+        self.assertFalse(runs_on("hosts/b/devices/cuda:0"))
+
+    def test_a_hosts_cards_read_as_words(self):
+        devices = [{"id": f"cuda:{i}", "classAlias": "h200"} for i in range(2)]
+        words = self.module("page_devices.js", "m.cardWords(a[0])", [*devices, {"id": "opencl:0", "classAlias": "cpu"}])
+        self.assertEqual(words, "cuda:0, cuda:1 (h200); opencl:0 (cpu)")
+        self.assertEqual(self.module("page_devices.js", "m.cardWords(undefined)"), "none: a gateway")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -65,8 +65,10 @@ class Chaos:
         with open(self._log, "a", encoding="utf-8") as log:
             log.write(f"{time.time() - self._began:8.1f} {time.time():.3f} {words}\n")
 
-    def run(self, kinds, minutes=24 * 60, pause=2.0):
-        """The faults found. `kinds`: of EVENTS, in their order as far as possible; `pause`: at most, between two."""
+    def run(self, kinds, minutes=24 * 60, pause=2.0, more=0):
+        """The faults found. `kinds`: of EVENTS, in their order as far as possible; `pause`: at most, between two.
+        `more`: hosts that are cut off besides, at most, until a run has shown what it is for: on a busy machine nobody
+        may have been at work when a host was struck."""
         self.fleet.start()
         threading.Thread(target=self._measure_lag, daemon=True).start()
         self.clients.start()
@@ -76,6 +78,12 @@ class Chaos:
         while pending and time.monotonic() < end:
             self.events.live(self.random.uniform(0, pause))
             self.events.happen(pending, end)
+        for _ in range(more):
+            self.events.pass_over()
+            self.events.live(2)  # writes of hosts that are back
+            if not self._proves_nothing():
+                break
+            self.events.happen(["cut a host off"], end)
         self.note("heal")
         self.events.heal()
         self.clients.stop()
@@ -93,13 +101,19 @@ class Chaos:
         self.clients.end_watches()
         self._over.set()
 
+    def _proves_nothing(self):
+        self.takeovers = takeovers.takeovers(self.fleet.server.rows, self.events.losses, self._away(), self._lag)
+        self.refused = self.fleet.counted("a write of a stale lease was refused")
+        self.stopped = self.fleet.counted("the lease could not be renewed: the job stops here")
+        return takeovers.proves_nothing(self.takeovers, self.events.losses, self.refused, self.stopped)
+
     def check(self):
         rows, gateway = self.fleet.server.rows, self.fleet.gateways[0]
         jobs = gateway.json("jobs", "--limit", "0")
         trials = gateway.json("trials", "--limit", "0")
         for name, kept in (("jobs", jobs), ("trials", trials), ("leases", rows(fleet_audit.CHANGES))):
             (self.fleet.logs / f"{name}.json").write_text(json.dumps(kept, indent=1))
-        self.takeovers = takeovers.takeovers(rows, self.events.losses, self._away(), self._lag)
+        proves_nothing = self._proves_nothing()
         self.counts = {
             "jobs": len(jobs),
             "states": collections.Counter(job["state"] for job in jobs),
@@ -107,8 +121,6 @@ class Chaos:
             "incumbents": rows("SELECT count(*) FROM incumbents")[0]["count"],
             "leases": rows("SELECT count(*) FROM audit_jobs WHERE epoch > was_epoch")[0]["count"],
         }
-        self.refused = self.fleet.counted("a write of a stale lease was refused")
-        self.stopped = self.fleet.counted("the lease could not be renewed: the job stops here")
         self.faults += [
             *self.clients.faults,
             *fleet_invariants.jobs_ended_once(rows),
@@ -125,7 +137,7 @@ class Chaos:
             *fleet_invariants.equal_requests_are_one_job(rows, self.clients.pairs),
             *self._answers_differ(),
             *takeovers.late_takeovers(self.takeovers, self.most_late),
-            *takeovers.proves_nothing(self.takeovers, self.events.losses, self.refused, self.stopped),
+            *proves_nothing,
             *never_dropped(self.events.happened, self._dropped()),
             *self._nothing_done(),
         ]

@@ -26,7 +26,7 @@ class ChaosFleetTest(unittest.TestCase):
             chaos = Chaos(directory, seed=1, most_late=PATIENCE, rest=PATIENCE, clients=BRIEF, events=BACK_SOON)
             right = False
             try:
-                right = not chaos.run(SCHEDULE, pause=0.5)
+                right = not chaos.run(SCHEDULE, pause=0.5, more=4)
             finally:
                 print(chaos.summary(), flush=True)
                 if not right:

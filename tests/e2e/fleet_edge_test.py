@@ -58,7 +58,7 @@ class FleetEdgeTest(FleetCase):
         for command in (("tune", PROBLEM, *BUDGET), ("jobs",), ("hosts",)):
             refused = gateway.attune(*command, check=False)
             self.assertNotEqual(refused.returncode, 0)
-            self.assertRegex(refused.stderr, "since this daemon started: .*PostgreSQL at", command)
+            self.assertRegex(refused.stderr, "since this daemon started, the database is away: PostgreSQL at", command)
             self.assertNotIn(SECRET, refused.stderr)
         self.assertEqual(self.writable(gateway), "0")
         [said] = re.findall(r".*look-ups are answered from a copy.*", gateway.log)

@@ -78,9 +78,13 @@ class Events:
                 return
             time.sleep(0.05)
 
+    def pass_over(self):
+        """Everything that has happened is over, but for the starts of daemons."""
+        wait_until("all to be healed", lambda: self.live(0.5) or not self._due)
+
     def heal(self, drops=LAST_DROPS):
         """Nothing is wrong with any host any more. `drops`: seconds, for what is still to be dropped."""
-        wait_until("all to be healed", lambda: self.live(0.5) or not self._due)
+        self.pass_over()
         for start in self._starts:
             start.join()
         with contextlib.suppress(AssertionError):  # what never comes is told by never_dropped()

@@ -2,7 +2,7 @@
 import { get, list, repeat } from "./api.js";
 import { commandLine, tuneCommand } from "./commands.js";
 import { fold, h, update } from "./dom.js";
-import { ago, bytes, count, enumWord, policyWord, short, si, us } from "./format.js";
+import { ago, bytes, count, durationText, enumWord, policyWord, seconds, short, si, us } from "./format.js";
 import { badge, empty, facts, failure, jobLink, loading, problemLink, section, when } from "./parts.js";
 import { progressBar } from "./job_parts.js";
 import { table } from "./table.js";
@@ -34,8 +34,40 @@ function last(retiming) {
   ]);
 }
 
-function card(device, retiming, jobs) {
-  const running = jobs.filter((job) => job.progress?.deviceId === device.id);
+// Pure. Whether a job is on a card of this server, which in a fleet is called by its host's name, too.
+export function runsOn(job, device, hosts) {
+  const card = job.progress?.deviceId;
+  if (card === device.id) return true;
+  const same = (other) => other.id === device.id && other.uuid === device.uuid && other.fingerprint === device.fingerprint;
+  return hosts.some((host) => card === `${host.name}/devices/${device.id}` && (host.devices ?? []).some(same));
+}
+
+// Pure. "cuda:0, cuda:1 (h200); opencl:0 (pthread)"; "none: a gateway".
+export function cardWords(devices) {
+  const classes = new Map();
+  for (const device of devices ?? []) classes.set(device.classAlias, [...(classes.get(device.classAlias) ?? []), device.id]);
+  return [...classes].map(([alias, ids]) => `${ids.join(", ")} (${alias})`).join("; ") || "none: a gateway";
+}
+
+const hostState = (host) => `${enumWord(host.state, "STATE_").toUpperCase()}${host.draining ? ", draining" : ""}`;
+
+function hosts(all) {
+  return table({
+    caption: "Hosts that share the store",
+    rows: all,
+    columns: [
+      { label: "Host", class: "wide", cell: (row) => h("code", {}, row.name), sort: (row) => row.name },
+      { label: "State", cell: (row) => h("span", { class: `badge ${row.state !== "STATE_LIVE" ? "bad" : row.draining ? "quiet" : "good"}` }, hostState(row)), sort: (row) => row.state },
+      { label: "Heard", cell: (row) => `${durationText(seconds(row.heartbeatAge))} ago`, sort: (row) => seconds(row.heartbeatAge) },
+      { label: "Version", cell: (row) => row.version ?? "" },
+      { label: "Cards", class: "text", cell: (row) => cardWords(row.devices) },
+      { label: "Works on", class: "text", cell: (row) => h("ul", { class: "plain" }, (row.operations ?? []).map((job) => h("li", {}, jobLink(job.name, job.title || job.name)))) },
+    ],
+  });
+}
+
+function card(device, retiming, jobs, all) {
+  const running = jobs.filter((job) => runsOn(job, device, all));
   return h(
     "article",
     { class: "card" },
@@ -114,7 +146,8 @@ function misses(all) {
 
 async function load(signal) {
   const { devices: here = [], backends: reasons = [], serverVersion } = await get("devices", {}, signal);
-  const [operations, kernelFamilies, missed, ...lasts] = await Promise.all([
+  const [shared, operations, kernelFamilies, missed, ...lasts] = await Promise.all([
+    get("hosts", {}, signal),
     get("operations", { active_only: true, view: "OPERATION_VIEW_BASIC", page_size: 200 }, signal),
     get("families", {}, signal),
     list("misses", "misses", { page_size: 100 }, signal, 1),
@@ -125,7 +158,7 @@ async function load(signal) {
   const sweeps = active.filter((operation) => !operation.problem && operation.state === "STATE_RUNNING");
   const problems = await Promise.all(sweeps.map(({ name }) => get("operations", { parent: name, active_only: true, view: "OPERATION_VIEW_BASIC", page_size: 50 }, signal)));
   const jobs = [...active, ...problems.flatMap((page) => page.operations ?? [])].filter((operation) => operation.state === "STATE_RUNNING");
-  return { devices: here, backends: reasons, serverVersion, jobs, families: kernelFamilies.families ?? [], misses: missed.items, lasts: lasts.map((answer) => answer.retimings?.[0] ?? null) };
+  return { hosts: shared.hosts ?? [], devices: here, backends: reasons, serverVersion, jobs, families: kernelFamilies.families ?? [], misses: missed.items, lasts: lasts.map((answer) => answer.retimings?.[0] ?? null) };
 }
 
 export function show({ root, signal }) {
@@ -138,8 +171,11 @@ export function show({ root, signal }) {
       update(
         body,
         data.devices.length
-          ? h("div", { class: "cards" }, data.devices.map((device, index) => card(device, data.lasts[index], data.jobs)))
-          : empty("The server has no device: it answers from what is stored and can tune nothing. Its host's backends say why.", commandLine("attune devices", "the same in a terminal")),
+          ? h("div", { class: "cards" }, data.devices.map((device, index) => card(device, data.lasts[index], data.jobs, data.hosts)))
+          : data.hosts.length > 1
+            ? empty("The server has no device: it answers from what is stored, and the hosts that share its store tune.", commandLine("attune hosts", "the same in a terminal"))
+            : empty("The server has no device: it answers from what is stored and can tune nothing. Its host's backends say why.", commandLine("attune devices", "the same in a terminal")),
+        data.hosts.length > 1 && section("hosts", "Hosts", hosts(data.hosts)),
         section("backends", "Backends", backends(data.backends)),
         section("families", "Kernel families", families(data.families)),
         section("misses", "Asked for and never tuned", misses(data.misses)),

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/random/random.h"
+#include "absl/strings/str_cat.h"
 #include "server/base/log.h"
 #include "server/base/reason.h"
 #include "server/store/postgresql/errors.h"
@@ -19,6 +20,15 @@ constexpr absl::Duration kLongestPause = absl::Milliseconds(500);
 void Pause(absl::Duration at_most) {
   absl::BitGen random;
   std::this_thread::sleep_for(absl::ToChronoNanoseconds(at_most * absl::Uniform(random, 0.5, 1.0)));
+}
+
+// What a caller is told, who may not know what `status` names. Refused is whoever asks with a wrong password: no
+// outage.
+absl::Status Away(const absl::Status& status) {
+  if (IsRefused(status)) return status;
+  absl::Status away(status.code(), absl::StrCat("the database is away: ", status.message()));
+  status.ForEachPayload([&away](absl::string_view url, const absl::Cord& payload) { away.SetPayload(url, payload); });
+  return away;
 }
 
 }  // namespace
@@ -66,13 +76,22 @@ void Pool::PutBack(std::unique_ptr<Connection> connection) {
 absl::Status Pool::DoOnce(absl::FunctionRef<absl::Status(Connection&)> work) {
   absl::StatusOr<std::unique_ptr<Connection>> connection = Take();
   if (!connection.ok()) {
-    reached_ = false;
+    NotReached(connection.status());
     return connection.status();
   }
   absl::Status done = work(**connection);
-  reached_ = !IsLostConnection(done);
   PutBack(*std::move(connection));
+  if (IsLostConnection(done)) {
+    NotReached(done);
+  } else if (!reached_.exchange(true)) {
+    LogInfo("database back");
+  }
   return done;
+}
+
+void Pool::NotReached(const absl::Status& why) {
+  // Once for an outage, however many wait for its end. Of a pool that is closed its owner has told.
+  if (reached_.exchange(false) && IsLostConnection(why)) LogWarning("database away", {{"reason", why.message()}});
 }
 
 absl::Status Pool::Do(absl::FunctionRef<absl::Status(Connection&)> work) {
@@ -82,10 +101,11 @@ absl::Status Pool::Do(absl::FunctionRef<absl::Status(Connection&)> work) {
     const bool lost = IsLostConnection(done);
     if (!lost && !IsConflict(done)) return done;
     if (std::chrono::steady_clock::now() >= deadline) {
-      if (lost) SetRetryDelay(kRetryDelay, done);
+      if (!lost) return done;
+      done = Away(done);
+      SetRetryDelay(kRetryDelay, done);
       return done;
     }
-    if (pause == kFirstPause && lost) LogWarning("database away", {{"reason", done.message()}});
     Pause(pause);
   }
 }

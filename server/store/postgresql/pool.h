@@ -66,6 +66,7 @@ class Pool {
   absl::StatusOr<std::unique_ptr<Connection>> Take();
   void PutBack(std::unique_ptr<Connection> connection);
   absl::Status DoOnce(absl::FunctionRef<absl::Status(Connection&)> work);
+  void NotReached(const absl::Status& why);
 
   const PoolSettings settings_;
   std::atomic<bool> reached_ = true;

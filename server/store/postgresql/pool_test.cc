@@ -5,12 +5,20 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/reason.h"
+#include "server/base/testing/logged.h"
+#include "server/store/postgresql/errors.h"
 #include "server/store/postgresql/testing/server.h"
 
 namespace attune::store::postgresql {
 namespace {
+
+size_t Count(const std::string& text, const char* words) {
+  return std::vector<std::string>(absl::StrSplit(text, words)).size() - 1;
+}
 
 class PostgresqlPoolTest : public testing::Test {
  protected:
@@ -88,12 +96,17 @@ TEST_F(PostgresqlPoolTest, ManyShareAFewConnections) {
 TEST_F(PostgresqlPoolTest, ALostConnectionIsMadeAnewAndTheWorkDoneAgain) {
   Pool pool({.connection = {.target = target_}, .patience = absl::Minutes(3)});
   int tries = 0;
-  const absl::Status done = pool.Do([&](Connection& connection) {
-    if (++tries < 3) return connection.Execute("SELECT pg_terminate_backend(pg_backend_pid())");
-    return connection.Execute("SELECT 1");
+  absl::Status done;
+  const std::string logged = Logged([&] {
+    done = pool.Do([&](Connection& connection) {
+      if (++tries < 3) return connection.Execute("SELECT pg_terminate_backend(pg_backend_pid())");
+      return connection.Execute("SELECT 1");
+    });
   });
   EXPECT_TRUE(done.ok()) << done;
   EXPECT_EQ(tries, 3);
+  EXPECT_EQ(Count(logged, "database away"), 1) << logged;
+  EXPECT_EQ(Count(logged, "database back"), 1) << logged;
 }
 
 TEST_F(PostgresqlPoolTest, ClosedItDoesNothingUntilItIsOpened) {
@@ -111,10 +124,16 @@ TEST_F(PostgresqlPoolTest, ClosedItDoesNothingUntilItIsOpened) {
 
 TEST_F(PostgresqlPoolTest, WhereNobodyAnswersItSaysWhenToAskAgain) {
   Pool pool({.connection = {.target = "host=/tmp/attune_no_such_folder"}, .patience = absl::ZeroDuration()});
-  const absl::Status away = pool.Do([](Connection&) { return absl::OkStatus(); });
+  absl::Status away;
+  const std::string logged = Logged([&] {
+    for (int i = 0; i < 3; ++i) away = pool.Do([](Connection&) { return absl::OkStatus(); });
+  });
   EXPECT_EQ(away.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(away.message()), testing::StartsWith("the database is away: "));
+  EXPECT_TRUE(IsLostConnection(away)) << "what kind of error it is stays known";
   EXPECT_TRUE(away.GetPayload(kRetryDelayUrl).has_value());
   EXPECT_FALSE(pool.reached());
+  EXPECT_EQ(Count(logged, "database away"), 1) << logged;
 }
 
 TEST_F(PostgresqlPoolTest, AnErrorOfTheWorkItselfIsNotTriedAgain) {

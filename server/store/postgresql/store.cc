@@ -39,7 +39,7 @@ absl::StatusOr<std::vector<Item>> ReadOf(const std::vector<std::string>& problem
 }
 
 absl::Status Away(absl::string_view reason) {
-  absl::Status status = absl::UnavailableError(absl::StrCat("no database since this daemon started: ", reason));
+  absl::Status status = absl::UnavailableError(absl::StrCat("since this daemon started, ", reason));
   SetRetryDelay(kRetryDelay, status);
   return status;
 }
