@@ -181,7 +181,7 @@ std::shared_ptr<LiveOperation> Operations::Adopt(const store::Job& job, const st
   if (!job.lost_by.empty()) {
     operation.mutable_progress()->set_message(absl::StrCat("goes on after ", job.lost_by.back(), " was lost"));
   } else if (!claimed) {
-    operation.mutable_progress()->set_message("resumed after a restart");
+    operation.mutable_progress()->set_message("goes on after a restart or an outage");
   }
   LogJob(claimed ? "job claimed" : "job resumed", operation);
   const std::lock_guard<std::mutex> lock(mutex_);

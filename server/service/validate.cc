@@ -42,9 +42,10 @@ void DefaultDevice(std::string* id, const catalog::Host& host) {
 // For work: the device must be here. Look-ups take any name, as results may have been tuned elsewhere.
 absl::Status PresentDevice(std::string* id, const catalog::Host& host) {
   if (host.devices.empty()) {
-    return WithReason(absl::FailedPreconditionError(
-                          "this host has no device to run kernels on; `attune devices` says which backends are "
-                          "missing and why"),
+    return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                          "this host has no device to run kernels on; ",
+                          host.fleet != nullptr ? "ask one that has (`attune hosts`)"
+                                                : "`attune devices` says which backends are missing and why")),
                       "NO_DEVICE");
   }
   DefaultDevice(id, host);
