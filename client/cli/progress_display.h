@@ -30,8 +30,8 @@ class ProgressDisplay {
   Session& session_;
   size_t drawn_lines_ = 0;
   bool broken_ = false;  // since the last Show
-  std::string
-      last_logged_;  // what the last log line was about: phase, tenth of the trials, best, problem, wait, message
+  // What the last log line was about: phase, tenth of the trials, best, problem, wait, message.
+  std::string last_logged_;
 };
 
 }  // namespace attune::cli
