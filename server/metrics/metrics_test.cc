@@ -134,6 +134,25 @@ TEST_F(MetricsTest, TrialsOfFamiliesThatNobodyNamedShareOneLabel) {
   EXPECT_THAT(text, Not(HasSubstr("stranger")));
 }
 
+TEST_F(MetricsTest, HostsAreCountedByStateAsTheLastBeatFoundThem) {
+  EXPECT_THAT(Text(), Not(HasSubstr("attune_hosts{"))) << "before the first";
+  std::vector<v1::Host> hosts(5);
+  hosts[0].set_state(v1::Host::STATE_LIVE);
+  hosts[1].set_state(v1::Host::STATE_LIVE);
+  hosts[1].set_draining(true);
+  hosts[2].set_state(v1::Host::STATE_LOST);
+  hosts[2].set_draining(true);  // that it did is of no more use
+  hosts[3].set_state(v1::Host::STATE_LOST);
+  hosts[4].set_state(v1::Host::STATE_STOPPED);
+  metrics_.hosts().Set(hosts);
+  for (const char* line : {"live\"} 1", "draining\"} 1", "lost\"} 2", "stopped\"} 1"}) {
+    EXPECT_THAT(Text(), HasSubstr(absl::StrCat("attune_hosts{state=\"", line)));
+  }
+  hosts.resize(2);
+  metrics_.hosts().Set(hosts);
+  EXPECT_THAT(Text(), HasSubstr("attune_hosts{state=\"lost\"} 0")) << "they were forgotten";
+}
+
 TEST_F(MetricsTest, ADeviceIsAsItsLastTimingSawIt) {
   v1::Timing timing;
   timing.set_samples(100);
