@@ -1,9 +1,12 @@
 // What becomes of a kernel that writes to what the device's own comparison needs, and of an inspector that is wrong.
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/verify/guarded_buffer.h"
 #include "server/verify/testing/prepared_problem_fixture.h"
 
 namespace attune::verify {
@@ -35,6 +38,40 @@ TEST_P(DevicePathTest, TheHostLooksWhereItIsAskedTo) {
   EXPECT_EQ(prepared_->Check(CandidateOf("right"), Look::kOnHost)->verdict(), v1::VERDICT_OK);
   EXPECT_TRUE(prepared_->CheckManyRuns(CandidateOf("right"), absl::Milliseconds(250))->ok());
   EXPECT_EQ(device_.fake_inspector.compared, 0);
+}
+
+// The inspector says whether the bits are those that the host has compared.
+TEST_P(DevicePathTest, TheHostReadsBackOneOfManyRunsThatGiveTheSameBits) {
+  Prepare("b1.h2.q64.d16.f16.lse");
+  int runs = 0;
+  device_.kernels["right"] = RightThen([&](const FakeArguments&) { ++runs; });
+  device_.downloaded = 0;
+  EXPECT_TRUE(prepared_->CheckManyRuns(CandidateOf("right"), absl::Seconds(60))->ok());
+  EXPECT_EQ(runs, 1000);
+  const size_t output = 2 * 64 * 16 * sizeof(uint16_t) + 2 * 64 * sizeof(float) + 4 * GuardedBuffer::kLeastZone;
+  // 7 of a case's 200 runs, and at the end one set of inputs.
+  EXPECT_GE(device_.downloaded, 7 * 5 * output);
+  EXPECT_LE(device_.downloaded, 7 * 5 * output + (1 << 20));
+}
+
+TEST_P(DevicePathTest, TheHostFindsInTurnTheInputThatAnInspectorSaysIsIntactAndBlamesNobodyElse) {
+  Prepare("b1.h1.q8.d16.f16");
+  std::byte* input = nullptr;
+  ASSERT_EQ(Check(RightThen([&](const FakeArguments& a) { input = a.k.data + 5; })).verdict(), v1::VERDICT_OK);
+  const std::byte before = *input;
+  std::map<size_t, std::vector<uint64_t>> first;  // by how many were asked for: all inputs at once are most
+  device_.fake_inspector.spoil_digests = [&](std::vector<uint64_t>& digests) {
+    if (digests.size() > 20) digests = first.try_emplace(digests.size(), digests).first->second;
+  };
+  device_.kernels["right"] = RightKernel(problem_);
+  ASSERT_EQ(prepared_->Check(CandidateOf("right"), Look::kOnHost)->verdict(), v1::VERDICT_OK);
+  *input = ~before;
+  EXPECT_EQ(prepared_->Check(CandidateOf("right"), Look::kOnDevice)->verdict(), v1::VERDICT_OK);
+  EXPECT_NE(*input, before);
+  for (size_t i = 0; i < Distributions().size(); ++i) {
+    EXPECT_EQ(prepared_->Check(CandidateOf("right"), Look::kOnHost)->verdict(), v1::VERDICT_OK) << i;
+  }
+  EXPECT_EQ(*input, before);
 }
 
 TEST_P(DevicePathTest, BothPathsFindTheSameErrors) {

@@ -155,6 +155,8 @@ absl::StatusOr<uint64_t> Inspection::DigestOf(const BufferView& range) {
   return digests->front();
 }
 
+uint64_t Inspection::DigestOf(absl::Span<const std::byte> bytes) const { return verify::DigestOf(bytes, key_); }
+
 absl::StatusOr<bool> Inspection::Finds(const Expected& expected) {
   std::vector<BufferView> ranges;
   ranges.reserve(expected.size());

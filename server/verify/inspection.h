@@ -28,6 +28,8 @@ class Inspection {
 
   absl::StatusOr<std::vector<uint64_t>> Digests(absl::Span<const device::BufferView> ranges);
   absl::StatusOr<uint64_t> DigestOf(const device::BufferView& range);
+  // Of bytes that the host has.
+  uint64_t DigestOf(absl::Span<const std::byte> bytes) const;
 
   // Memory, and what its digest must be.
   using Expected = std::vector<std::pair<device::BufferView, uint64_t>>;

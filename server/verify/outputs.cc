@@ -38,6 +38,9 @@ bool OutputSnapshot::SameBits(const OutputSnapshot& other) const {
   return same && SameContents(lse, other.lse);
 }
 
+OutputDigests::OutputDigests(const OutputSnapshot& snapshot, const Inspection& inspection)
+    : o(inspection.DigestOf(snapshot.o.contents())), lse(inspection.DigestOf(snapshot.lse.contents())) {}
+
 RightOutput::RightOutput(const Problem& problem, const HostResult& exact) : o(exact.o.size()), lse(exact.lse.size()) {
   std::transform(exact.o.begin(), exact.o.end(), o.begin(),
                  [&](float value) { return FromFloat(problem.dtype, value); });
@@ -104,6 +107,13 @@ absl::Status Outputs::Observe(const Problem& problem, const Case& expected, Insp
   if (!right->has_value()) return Download(snapshot);
   snapshot.right = *right;
   return lse_ ? lse_->Download(snapshot.lse) : absl::OkStatus();
+}
+
+absl::StatusOr<bool> Outputs::Hold(const OutputDigests& digests, Inspection& inspection) const {
+  Inspection::Expected expected;
+  Expect(o_, digests.o, inspection, expected);
+  if (lse_) Expect(*lse_, digests.lse, inspection, expected);
+  return inspection.Finds(expected);
 }
 
 absl::StatusOr<std::optional<OutputSnapshot::Right>> Outputs::FindRight(const Problem& problem, const Case& expected,

@@ -36,6 +36,13 @@ struct OutputSnapshot {
   bool SameBits(const OutputSnapshot& other) const;
 };
 
+// Of what a snapshot without `right` holds, under an inspection's key.
+struct OutputDigests {
+  uint64_t o, lse;
+
+  OutputDigests(const OutputSnapshot& snapshot, const Inspection& inspection);
+};
+
 // The results of a case as a kernel writes them: planted away from where they belong they are a poison that cannot be
 // told from left-over results.
 struct RightOutput {
@@ -61,6 +68,8 @@ class Outputs {
   // What is right on the device stays there, but for a block, drawn from `random`, that the host compares too.
   absl::Status Observe(const Problem& problem, const Case& expected, Inspection& inspection, absl::BitGenRef random,
                        OutputSnapshot& snapshot) const;
+  // Whether the inspector finds these bits, and nothing written around them.
+  absl::StatusOr<bool> Hold(const OutputDigests& digests, Inspection& inspection) const;
 
  private:
   absl::Status PlantLse(const RightOutput& right, size_t shift);

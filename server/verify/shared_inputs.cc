@@ -18,8 +18,8 @@ absl::Status SharedInputs::Replace(size_t set, const CaseInputs& inputs) {
 
 absl::Status SharedInputs::Restore(size_t set) { return Replace(set, *sets_[set].own); }
 
-absl::StatusOr<bool> SharedInputs::SeenIntact(size_t first, size_t count, PreparedProblem::Look look) const {
-  if (inspection_ == nullptr || look == PreparedProblem::Look::kOnHost) return false;
+absl::StatusOr<bool> SharedInputs::SeenIntact(size_t first, size_t count) const {
+  if (inspection_ == nullptr) return false;
   Inspection::Expected expected;
   for (size_t set = first; set < first + count; ++set) {
     Expect(*sets_[set].buffers, *sets_[set].now, *inspection_, expected);
@@ -27,14 +27,20 @@ absl::StatusOr<bool> SharedInputs::SeenIntact(size_t first, size_t count, Prepar
   return inspection_->Finds(expected);
 }
 
-absl::StatusOr<std::string> SharedInputs::DamageTo(size_t set, PreparedProblem::Look look) const {
-  const absl::StatusOr<bool> intact = SeenIntact(set, 1, look);
-  if (!intact.ok()) return intact.status();
-  if (*intact) return std::string();
+absl::StatusOr<std::string> SharedInputs::HostFindsDamageTo(size_t set) const {
   const Set& looked_at = sets_[set];
   absl::StatusOr<std::string> damage = InputDamage(*looked_at.buffers, *looked_at.now);
   if (!damage.ok() || damage->empty()) return damage;
   return absl::StrCat(looked_at.name, ": ", *damage);
+}
+
+absl::StatusOr<std::string> SharedInputs::DamageTo(size_t set, PreparedProblem::Look look) const {
+  if (look == PreparedProblem::Look::kOnDevice) {
+    const absl::StatusOr<bool> intact = SeenIntact(set, 1);
+    if (!intact.ok()) return intact.status();
+    if (*intact) return std::string();
+  }
+  return HostFindsDamageTo(set);
 }
 
 absl::StatusOr<std::string> SharedInputs::Damage(Which which, PreparedProblem::Look look) {
@@ -44,12 +50,14 @@ absl::StatusOr<std::string> SharedInputs::Damage(Which which, PreparedProblem::L
     if (!damage.ok() || !damage->empty() || sets_.size() == 1) return damage;
     return DamageTo(1 + turn_++ % (sets_.size() - 1), look);
   }
-  const absl::StatusOr<bool> intact = SeenIntact(0, sets_.size(), look);
+  const absl::StatusOr<bool> intact = SeenIntact(0, sets_.size());
   if (!intact.ok()) return intact.status();
-  known_intact_ = *intact;
-  if (known_intact_) return std::string();
-  const bool asked = inspection_ != nullptr && look == PreparedProblem::Look::kOnDevice;
-  if (large_ && which == Which::kInTurn && !asked) return DamageTo(turn_++ % sets_.size(), look);
+  if (*intact && look == PreparedProblem::Look::kOnDevice) {
+    known_intact_ = true;
+    return std::string();
+  }
+  const bool in_turn = *intact ? which != Which::kAll : inspection_ == nullptr && large_ && which == Which::kInTurn;
+  if (in_turn) return HostFindsDamageTo(turn_++ % sets_.size());
   for (size_t set = 0; set < sets_.size(); ++set) {
     absl::StatusOr<std::string> damage = DamageTo(set, look);
     if (!damage.ok() || !damage->empty()) return damage;

@@ -1,10 +1,11 @@
 // All inputs that candidates share on the device, and what each must hold: a kernel that changes one would have the
 // next candidate blamed.
 //
-// An inspector looks at all of them each time, in place of which the host is asked only about what it has not found.
-// The host's rule for large inputs: where nothing else points to damage, one of them is looked at each time, in turn.
-// So does the inspector behind a quick look, which may take less than to read them all. What is found later may then be
-// an earlier candidate's doing; known_intact() says so, and the caller repairs and repeats before it blames.
+// An inspector looks at all of them each time, and the host at what it has not found. Where the host is to look, it
+// looks at one of them besides, in turn, whatever the inspector says. Without one the host looks at all; of large
+// inputs, where nothing else points to damage, at one in turn. So does the inspector behind a quick look, which may
+// take less than to read them all. What is found later may then be an earlier candidate's doing; known_intact() says
+// so, and the caller repairs and repeats before it blames.
 #ifndef ATTUNE_SERVER_VERIFY_SHARED_INPUTS_H_
 #define ATTUNE_SERVER_VERIFY_SHARED_INPUTS_H_
 
@@ -32,8 +33,9 @@ class SharedInputs {
 
   // Empty, or which input was changed or written around. The inspector looks first, unless that is the host's part.
   absl::StatusOr<std::string> DamageTo(size_t set, PreparedProblem::Look look) const;
-  // Of large inputs, kInTurn is one set where the host looks, the next one each time, and all where the inspector does;
-  // kFew is the first set, which is what was read, and one in turn, whoever looks. Of others, each is all.
+  // What the host looks at. kInTurn: one set, the next one each time, of what an inspector has found intact and of
+  // large inputs that none has seen; else all. kFew of large inputs: the first set, which is what was read, and one in
+  // turn, for whoever looks; of others as kInTurn.
   enum class Which { kAll, kInTurn, kFew };
   absl::StatusOr<std::string> Damage(Which which, PreparedProblem::Look look);
   // All of them, whatever they hold.
@@ -51,8 +53,10 @@ class SharedInputs {
     const CaseInputs* now;
   };
 
-  // Whether the inspector finds these sets as they must be; false also when nobody has asked it.
-  absl::StatusOr<bool> SeenIntact(size_t first, size_t count, PreparedProblem::Look look) const;
+  // Whether the inspector finds these sets as they must be; false also when there is none.
+  absl::StatusOr<bool> SeenIntact(size_t first, size_t count) const;
+  // As DamageTo, by the host alone.
+  absl::StatusOr<std::string> HostFindsDamageTo(size_t set) const;
 
   const bool large_;
   Inspection* const inspection_;

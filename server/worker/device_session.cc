@@ -29,7 +29,7 @@ constexpr double kUnstableWidth = 0.25;
 constexpr absl::Duration kQuickPrepare = absl::Milliseconds(150);
 
 // How long many runs take of who would be served, and of all together that are tied with it.
-constexpr absl::Duration kManyRunsTime = absl::Milliseconds(250);
+constexpr absl::Duration kManyRunsTime = absl::Milliseconds(100);
 
 double MillisecondsSince(absl::Duration start) { return absl::ToDoubleMilliseconds(SteadyNow() - start); }
 

@@ -65,7 +65,9 @@ COVERED = [
 # The suite's parts, and which files decide what each finds.
 PARTS = ("unit_tests", "exhaustive", "sampled", "as_l4", "l4_grid", "adversarial")
 COVERS = {part: COVERED for part in PARTS} | {
-    "unit_tests": [path for path in COVERED if path.startswith(("server/device/cuda/", "server/verify/"))]
+    "unit_tests": [path for path in COVERED if path.startswith(("server/device/cuda/", "server/verify/"))],
+    # The kernels as an L4 compiles and launches them; how they are compared and timed there is in l4_grid, too.
+    "as_l4": [path for path in COVERED if path.startswith(("kernels_src/", "server/device/cuda/"))],
 }
 
 

@@ -48,6 +48,15 @@ class JoinTest(unittest.TestCase):
             [f"{part}: server/measure/b.cc: changed since the GPU run" for part in ("sampled", "adversarial")],
         )
 
+    def test_what_an_l4_compiles_outlasts_a_change_of_the_checks_but_not_of_a_kernel(self):
+        self.write("kernels_src/attention/a.cu", "kernel")
+        problems = {"problems": {"b1.h1": []}}
+        joined = evidence.join([(self.run_of({"as_l4": problems, "l4_grid": problems}), ["as_l4", "l4_grid"])], self.root)
+        self.write("server/verify/c.cc", "new")
+        self.assertEqual(self.changes(joined), ["l4_grid: server/verify/c.cc: not there in the GPU run"])
+        self.write("kernels_src/attention/a.cu", "other")
+        self.assertIn("as_l4: kernels_src/attention/a.cu: changed since the GPU run", self.changes(joined))
+
     def test_unit_tests_hold_the_device_to_the_hosts_checks(self):
         joined = self.joined()
         self.write("server/verify/c.cc", "new")

@@ -73,6 +73,7 @@ absl::Status FakeDevice::Upload(device::Buffer& to, size_t offset, absl::Span<co
 }
 
 absl::Status FakeDevice::Download(const device::Buffer& from, size_t offset, absl::Span<std::byte> to) {
+  downloaded += to.size();
   if (absl::Status status = InRange(from, offset, to.size()); !status.ok()) return status;
   auto& buffer = const_cast<HostBuffer&>(static_cast<const HostBuffer&>(from));
   if (!to.empty()) std::memcpy(to.data(), buffer.data() + offset, to.size());
