@@ -18,7 +18,8 @@ absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
       absl::StrCat("--listen is ", Quoted(text),
                    "; allowed: ADDRESS:PORT as 127.0.0.1:7412, [::1]:7412 and localhost:0 (a free port)"));
   const size_t colon = text.rfind(':');
-  if (colon == absl::string_view::npos) return wrong;
+  // inet_pton reads up to a NUL.
+  if (colon == absl::string_view::npos || absl::StrContains(text, '\0')) return wrong;
   ListenAddress address;
   const absl::string_view port = text.substr(colon + 1);
   if (!absl::SimpleAtoi(port, &address.port) || address.port < 0 || address.port > 65535 ||

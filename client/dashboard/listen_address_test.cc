@@ -37,6 +37,13 @@ TEST(ParseListenAddress, TakesAddressAndPortApart) {
   EXPECT_EQ(HostAndPort("127.0.0.1", 80), "127.0.0.1:80");
 }
 
+TEST(ParseListenAddress, ReadsNothingBehindANul) {
+  for (const absl::string_view text :
+       {absl::string_view("0.0.0.0\0:1:7412", 14), absl::string_view("[::1\0]:7412", 11)}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ParseListenAddress(text).status()));
+  }
+}
+
 TEST(ParseListenAddress, NamesTheFlagTheValueAndWhatIsAllowed) {
   for (const char* text : {"", "7412", ":7412", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536",
                            "127.0.0.1:-1", "127.0.0.1:+1", "::1:7412", "gpu7:7412", "127.1:7412", "[127.0.0.1]:7412",
