@@ -94,6 +94,11 @@ TEST_P(OpenClFeatures, AreRightInTheReferenceAndInEveryKindOfVariant) {
   for (const auto& [variant, compute_units] : kinds) ExpectRight(variant, compute_units);
 }
 
+// As code is served; CMakeLists.txt has all others compiled unoptimized.
+INSTANTIATE_TEST_SUITE_P(Optimized, OpenClFeatures,
+                         ::testing::Values("b4.h4.kvh2.q60.kv90.d64.f16.window30.softcap5.sinks.varlen.page16.lse",
+                                           "b3.h4.kvh2.q30.kv40.d64.bf16.kve4m3.causal.sinks.varlen.lse"));
+
 INSTANTIATE_TEST_SUITE_P(
     All, OpenClFeatures,
     ::testing::Values("b1.h2.q65.kv130.d64.f16.window40.lse", "b1.h2.q130.kv65.d32.f16.window9.lse",
