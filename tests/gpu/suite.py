@@ -240,6 +240,22 @@ def tune_all(bundle, scratch, name, runs, flags, failures):
     return {"device": device, "problems": kept}, everything, best
 
 
+def shares(runs, count):
+    """`runs` dealt out to so many lists at most, none of them empty."""
+    return [runs[first::count] for first in range(min(count, len(runs)))]
+
+
+def joined(runs, made):
+    """tune_all's results of the shares of `runs` as if they were of one."""
+    found = collections.defaultdict(list)
+    for kept, _, _ in made:
+        for problem, trials in kept["problems"].items():
+            found[problem] += trials
+    problems = {problem: found[problem] for problem, _ in runs if problem in found}
+    everything = [trial for _, trials, _ in made for trial in trials]
+    return {"device": made[0][0]["device"], "problems": problems}, everything, [each for *_, best in made for each in best]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bundle", type=pathlib.Path, default=ROOT / "bundle")
@@ -251,7 +267,10 @@ def main():
     parser.add_argument("--parts", nargs="+", choices=evidence.PARTS, default=evidence.PARTS, help="run only these")
     parser.add_argument("--join", type=pathlib.Path, help="evidence of the other parts, from the same sources")
     parser.add_argument(
-        "--at-once", type=int, default=1, help="parts run side by side: sooner done, but their timings are contended"
+        "--at-once",
+        type=int,
+        default=1,
+        help="daemons side by side, which share the problems of each part: sooner done, but timings are contended",
     )
     arguments = parser.parse_args()
     bundle = arguments.bundle.resolve()
@@ -280,19 +299,29 @@ def main():
         "l4_grid": ([(problem, (*pair, "--family=attention_mma")) for problem in bench_grid()], ["--emulate=l4"]),
     }
 
-    def run(part):
-        """What the evidence keeps of a part, and what goes into its own file."""
+    def tasks(part):
+        """What is to be run of a part, each on a daemon of its own."""
         if part == "unit_tests":
-            return unit_tests(bundle, failures), []
+            return [lambda: unit_tests(bundle, failures)]
         if part == "adversarial":
-            return adversarial(bundle, scratch, failures), []
-        kept, trials, best = tune_all(bundle, scratch, part, *runs[part], failures)
+            return [lambda: adversarial(bundle, scratch, failures)]
+        problems, flags = runs[part]
+        return [
+            lambda i=i, share=share: tune_all(bundle, scratch, f"{part}-{i}", share, flags, failures)
+            for i, share in enumerate(shares(problems, arguments.at_once))
+        ]
+
+    def found(part, made):
+        """What the evidence keeps of a part, and what goes into its own file."""
+        if part not in runs:
+            return made[0], []
+        kept, trials, best = joined(runs[part][0], made)
         return kept, trials + best
 
     begun = time.monotonic()
 
-    def keep(part, found):
-        report["parts"][part], lines = found
+    def keep(part, made):
+        report["parts"][part], lines = found(part, made)
         print(f"== {part} done after {time.monotonic() - begun:.0f} s", flush=True)
         if lines:
             with gzip.open(arguments.out / f"{part}.jsonl.gz", "wt") as out:
@@ -303,11 +332,18 @@ def main():
     # One of the unit tests is that nobody else computes on the device.
     alone = [part for part in arguments.parts if part == "unit_tests"]
     for part in alone:
-        keep(part, run(part))
+        keep(part, [task() for task in tasks(part)])
     with concurrent.futures.ThreadPoolExecutor(arguments.at_once) as pool:
-        started = {pool.submit(run, part): part for part in arguments.parts if part not in alone}
-        for done in concurrent.futures.as_completed(started):
-            keep(started[done], done.result())
+        started = {part: [pool.submit(task) for task in tasks(part)] for part in arguments.parts if part not in alone}
+        # A part's evidence is there as soon as its last task is done: a run that is stopped keeps whole parts.
+        left = dict(started)
+        while left:
+            concurrent.futures.wait(
+                [task for of in left.values() for task in of if not task.done()],
+                return_when=concurrent.futures.FIRST_COMPLETED,
+            )
+            for part in [part for part, of in left.items() if all(task.done() for task in of)]:
+                keep(part, [task.result() for task in left.pop(part)])
     for failure in failures[:40]:
         print(f"FAILED {failure}")
     print(f"{len(failures)} failures")

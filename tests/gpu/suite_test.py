@@ -1,5 +1,10 @@
+import json
+import pathlib
+import tempfile
 import unittest
+from unittest import mock
 
+import suite
 from suite import check_trials, is_unsettled, newest
 
 
@@ -24,6 +29,41 @@ class SuiteTest(unittest.TestCase):
         failures = []
         check_trials("p", newest([trial("a", "UNSTABLE", UNSETTLED), trial("b", "OK"), trial("a", "UNSTABLE", UNSETTLED)]), failures)
         self.assertEqual(failures, [f"p: a is UNSTABLE: {UNSETTLED}"])
+
+    def test_shares_have_all_and_none_is_empty(self):
+        self.assertEqual(suite.shares(list("abcde"), 2), [list("ace"), list("bd")])
+        self.assertEqual(suite.shares(list("ab"), 8), [["a"], ["b"]])
+
+    def test_what_daemons_shared_is_written_as_of_one(self):
+        written = {}
+        for at_once in ("1", "4"):
+            with tempfile.TemporaryDirectory() as out:
+                written[at_once] = self.evidence_of(out, at_once)
+        self.assertEqual(written["1"]["parts"], written["4"]["parts"])
+        self.assertEqual(set(written["4"]["parts"]), set(suite.evidence.PARTS))
+        problems = written["4"]["parts"]["exhaustive"]["problems"]
+        self.assertEqual(list(problems), suite.EXHAUSTIVE)
+        self.assertEqual([[trial["variant"] for trial in trials] for trials in problems.values()], [[p] for p in suite.EXHAUSTIVE])
+
+    def evidence_of(self, out, at_once):
+        def tune_all(bundle, scratch, name, runs, flags, failures):
+            kept = {problem: [{"variant": problem, "verdict": "OK"}] for problem, _ in runs}
+            return {"device": ["a GPU"], "problems": kept}, [{"problem": problem} for problem in kept], []
+
+        fakes = {
+            "tune_all": tune_all,
+            "unit_tests": lambda *_: {"a_gpu_test": {}},
+            "adversarial": lambda *_: {"hang_cuda": ["OK"]},
+        }
+        with (
+            mock.patch.multiple(suite, **fakes),
+            mock.patch("sys.argv", ["suite.py", "--out", out, "--at-once", at_once]),
+            mock.patch("builtins.print"),
+            self.assertRaises(SystemExit) as ended,
+        ):
+            suite.main()
+        self.assertEqual(ended.exception.code, 0)
+        return json.loads((pathlib.Path(out) / "evidence.json").read_text())
 
 
 if __name__ == "__main__":
