@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -25,14 +26,16 @@ constexpr size_t kLoadedModules = 64;
 // CheckManyRuns', over all cases.
 constexpr int kLeastRuns = 64;
 constexpr int kMostRuns = 1000;
-// The host compares every so many-th of them, and the first, altogether.
-constexpr int kHostRuns = 32;
+// Of a case's runs the host compares the first and every so many-th altogether: an odd number, so that its looks
+// alternate between the two poisons.
+constexpr int kHostRuns = 101;
 constexpr int kMaxTimingSets = 8;
 // Of large inputs those of one trial in so many are replaced for the last run.
 constexpr int kLargeReplacements = 4;
 // What outputs and scratch hold before the two runs: NaN, and a number that is nowhere right. They differ, so that a
 // run which leaves its outputs alone shows even if the other was right.
 constexpr std::byte kPoisons[] = {std::byte{0xFF}, std::byte{0x5A}};
+static_assert(kHostRuns % std::size(kPoisons) != 0);
 
 bool CannotRunHere(const absl::Status& status) {
   return absl::IsFailedPrecondition(status) || absl::IsResourceExhausted(status);
