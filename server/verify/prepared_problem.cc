@@ -1,5 +1,4 @@
-#include <algorithm>
-#include <iterator>
+#include <array>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -15,27 +14,21 @@
 #include "server/verify/loaded_candidate.h"
 #include "server/verify/module_cache.h"
 #include "server/verify/outputs.h"
+#include "server/verify/prepared/bound_candidate.h"
+#include "server/verify/prepared/many_runs.h"
+#include "server/verify/prepared/poisoned_run.h"
+#include "server/verify/prepared/shared_inputs.h"
+#include "server/verify/prepared/shared_references.h"
+#include "server/verify/prepared/timing_sets.h"
 #include "server/verify/row_map.h"
-#include "server/verify/shared_inputs.h"
 #include "server/verify/verify.h"
 
 namespace attune::verify {
 namespace {
 
 constexpr size_t kLoadedModules = 64;
-// CheckManyRuns', over all cases.
-constexpr int kLeastRuns = 64;
-constexpr int kMostRuns = 1000;
-// Of a case's runs the host compares the first and every so many-th altogether: an odd number, so that its looks
-// alternate between the two poisons.
-constexpr int kHostRuns = 101;
-constexpr int kMaxTimingSets = 8;
 // Of large inputs those of one trial in so many are replaced for the last run.
 constexpr int kLargeReplacements = 4;
-// What outputs and scratch hold before the two runs: NaN, and a number that is nowhere right. They differ, so that a
-// run which leaves its outputs alone shows even if the other was right.
-constexpr std::byte kPoisons[] = {std::byte{0xFF}, std::byte{0x5A}};
-static_assert(kHostRuns % std::size(kPoisons) != 0);
 
 bool CannotRunHere(const absl::Status& status) {
   return absl::IsFailedPrecondition(status) || absl::IsResourceExhausted(status);
@@ -49,32 +42,6 @@ bool HasRoomForReferences(const Problem& problem, const v1::Device& device) {
   return 2 * (FootprintOf(problem).device + references + right) <= static_cast<double>(device.memory_bytes());
 }
 
-class Timed : public TimedCandidate {
- public:
-  explicit Timed(LoadedCandidate candidate) : candidate_(std::move(candidate)) {}
-
-  absl::Status Add(const device::Bindings& buffers) {
-    absl::StatusOr<std::unique_ptr<device::Runnable>> runnable = candidate_.Bind(buffers);
-    if (!runnable.ok()) return runnable.status();
-    pointers_.push_back(runnable->get());
-    owned_.push_back(*std::move(runnable));
-    return absl::OkStatus();
-  }
-  absl::Span<device::Runnable* const> runnables() const override { return pointers_; }
-  absl::StatusOr<std::string> ScratchDamage(Inspection* inspection) const override {
-    return candidate_.ScratchDamage(inspection);
-  }
-  absl::Duration checked_run() const override { return checked_run_; }
-  void set_checked_run(absl::Duration took) { checked_run_ = took; }
-  LoadedCandidate& candidate() { return candidate_; }
-
- private:
-  LoadedCandidate candidate_;  // outlives what is bound to it
-  std::vector<std::unique_ptr<device::Runnable>> owned_;
-  std::vector<device::Runnable*> pointers_;
-  absl::Duration checked_run_;
-};
-
 class PreparedProblemImpl : public PreparedProblem {
  public:
   PreparedProblemImpl(device::Device& device, const Problem& problem, std::unique_ptr<Inspection> inspection,
@@ -86,11 +53,14 @@ class PreparedProblemImpl : public PreparedProblem {
         fresh_(std::move(fresh)),
         outputs_(std::move(outputs)),
         inputs_(large, inspection_.get()),
+        references_(inspection_.get()),
         checked_modules_(device, kLoadedModules),
         timed_modules_(device, kLoadedModules) {
     for (Case& own : cases_) {
       inputs_.Add(absl::StrCat("inputs '", Name(own.distribution), "'"), own.buffers, own.inputs);
+      references_.Add(own);
     }
+    references_.Add(fresh_);
   }
 
   absl::StatusOr<worker::v1::TrialResponse> QuickCheck(
@@ -109,28 +79,31 @@ class PreparedProblemImpl : public PreparedProblem {
     absl::StatusOr<LoadedCandidate> loaded =
         LoadedCandidate::Create(device_, checked_modules_, candidate.artifact(), candidate.recipe());
     if (!loaded.ok()) return loaded.status();
+    ManyRuns runs(device_, problem_, outputs_, results_, inspection_.get(), static_cast<int>(cases_.size()), most);
     return UntilSure([&](bool repeated) -> absl::StatusOr<Finding> {
       Finding finding;
-      const int cases = static_cast<int>(cases_.size());
-      for (int i = 0; i < cases && finding.ok(); ++i) {
-        absl::StatusOr<Finding> result = RunManyTimes(*loaded, cases_[i], candidate.deterministic(), cases, most);
+      for (const Case& checked : cases_) {
+        absl::StatusOr<Finding> result = runs.Of(*loaded, checked, candidate.deterministic());
         if (!result.ok()) return result.status();
         finding = *std::move(result);
-        if (!finding.ok()) finding.detail = InCase(cases_[i], finding.detail);
+        if (finding.ok()) continue;
+        finding.detail = InCase(checked, finding.detail);
+        break;
       }
       return WithInputs(std::move(finding), repeated);
     });
   }
 
   absl::StatusOr<std::unique_ptr<TimedCandidate>> ForTiming(const worker::v1::Candidate& candidate) override {
-    if (absl::Status status = MakeTimingSets(); !status.ok()) return status;
+    absl::Status status = timing_sets_.Make(device_, problem_, cases_.front().inputs, inspection_.get(), inputs_);
+    if (!status.ok()) return status;
     absl::StatusOr<LoadedCandidate> loaded =
         LoadedCandidate::Create(device_, timed_modules_, candidate.artifact(), candidate.recipe());
     if (!loaded.ok()) return loaded.status();
-    auto timed = std::make_unique<Timed>(*std::move(loaded));
-    if (absl::Status status = timed->Add(outputs_.BoundTo(cases_.front().buffers)); !status.ok()) return status;
-    for (const TimingSet& set : timing_sets_) {
-      if (absl::Status status = timed->Add(set.outputs.BoundTo(set.inputs)); !status.ok()) return status;
+    auto timed = std::make_unique<BoundCandidate>(*std::move(loaded));
+    if (status = timed->Add(outputs_.BoundTo(cases_.front().buffers)); !status.ok()) return status;
+    for (const TimingSets::Set& set : timing_sets_) {
+      if (status = timed->Add(set.outputs.BoundTo(set.inputs)); !status.ok()) return status;
     }
     return timed;
   }
@@ -169,12 +142,6 @@ class PreparedProblemImpl : public PreparedProblem {
     return response;
   }
 
-  // A further set to rotate through, with the first case's inputs; the first set is that case's buffers.
-  struct TimingSet {
-    InputBuffers inputs;
-    Outputs outputs;
-  };
-
   // Runs `check` (called with false), and once more (with true) on repaired inputs when it found damage that an earlier
   // candidate may have left.
   absl::StatusOr<Finding> UntilSure(absl::FunctionRef<absl::StatusOr<Finding>(bool repeated)> check) {
@@ -190,20 +157,20 @@ class PreparedProblemImpl : public PreparedProblem {
     absl::StatusOr<LoadedCandidate> loaded =
         LoadedCandidate::Create(device_, checked_modules_, candidate.artifact(), candidate.recipe());
     if (!loaded.ok()) return loaded.status();
-    Timed timed(*std::move(loaded));
+    BoundCandidate bound(*std::move(loaded));
     const Case& checked = cases_.front();
-    if (absl::Status status = timed.Add(outputs_.BoundTo(checked.buffers)); !status.ok()) return status;
+    if (absl::Status status = bound.Add(outputs_.BoundTo(checked.buffers)); !status.ok()) return status;
     return UntilSure([&](bool repeated) -> absl::StatusOr<Finding> {
       accuracy.Clear();
       accuracy.set_cases(1);
       absl::StatusOr<Finding> finding =
-          LookAtRun(timed.candidate(), *timed.runnables().front(), checked, kPoisons[0], results_[0]);
+          LookAtRun(bound.candidate(), *bound.runnables().front(), checked, kPoisons[0], results_[0]);
       if (finding.ok() && finding->ok()) finding = CompareWith(problem_, results_[0], checked, accuracy);
       if (!finding.ok()) return finding;
       if (!finding->ok()) finding->detail = InCase(checked, finding->detail);
       if (finding->ok()) {
-        timed.set_checked_run(last_run_);
-        if (absl::Status status = time(timed); !status.ok()) return status;
+        bound.set_checked_run(last_run_);
+        if (absl::Status status = time(bound); !status.ok()) return status;
       }
       return WithInputs(*std::move(finding), repeated, SharedInputs::Which::kFew);
     });
@@ -242,7 +209,7 @@ class PreparedProblemImpl : public PreparedProblem {
     if (finding.verdict != v1::VERDICT_OUT_OF_BOUNDS) {
       if (!finding.ok() || repeated) which = SharedInputs::Which::kAll;
       absl::StatusOr<std::string> damage = inputs_.Damage(which, look_);
-      if (damage.ok() && damage->empty()) damage = ReferenceDamage(which);
+      if (damage.ok() && damage->empty()) damage = references_.Damage(WhichReferences(which));
       if (!damage.ok()) return damage.status();
       if (!damage->empty()) finding = {v1::VERDICT_OUT_OF_BOUNDS, *std::move(damage)};
     }
@@ -276,7 +243,9 @@ class PreparedProblemImpl : public PreparedProblem {
   absl::StatusOr<Finding> LookAtRun(LoadedCandidate& candidate, device::Runnable& runnable, const Case& checked,
                                     std::byte poison, OutputSnapshot& result,
                                     const std::optional<OutputDigests>& known = {}, bool* same = nullptr) {
-    if (absl::Status status = RunPoisoned(candidate, runnable, poison); !status.ok()) return status;
+    const absl::StatusOr<absl::Duration> ran = RunPoisoned(device_, candidate, outputs_, runnable, poison);
+    if (!ran.ok()) return ran.status();
+    last_run_ = *ran;
     const absl::StatusOr<bool> held = Hold(outputs_, known);
     if (!held.ok()) return held.status();
     if (*held) *same = true;
@@ -290,49 +259,6 @@ class PreparedProblemImpl : public PreparedProblem {
 
   static std::string InCase(const Case& checked, absl::string_view detail) {
     return absl::StrCat("inputs '", Name(checked.distribution), "': ", detail);
-  }
-
-  // One case's share of CheckManyRuns.
-  absl::StatusOr<Finding> RunManyTimes(LoadedCandidate& candidate, const Case& checked, bool deterministic, int cases,
-                                       absl::Duration most) {
-    absl::StatusOr<std::unique_ptr<device::Runnable>> runnable = candidate.Bind(outputs_.BoundTo(checked.buffers));
-    if (!runnable.ok()) return runnable.status();
-    const absl::Duration until = SteadyNow() + most / cases;
-    std::optional<OutputDigests> first;
-    for (int run = 0; run * cases < kMostRuns; ++run) {
-      if (run * cases >= kLeastRuns && SteadyNow() >= until) break;
-      OutputSnapshot& result = results_[run == 0 ? 0 : 1];
-      absl::Status status = RunPoisoned(candidate, **runnable, kPoisons[run % 2]);
-      if (!status.ok()) return status;
-      if (run % kHostRuns != 0) {
-        const absl::StatusOr<bool> held = Hold(outputs_, first);
-        if (!held.ok()) return held.status();
-        if (*held) continue;
-      }
-      if (status = Observe(outputs_, checked, result); !status.ok()) return status;
-      if (run == 0) first = HostHas(result);
-      if (run > 0 && result.SameBits(results_[0]) && result.Damage().empty()) continue;
-      v1::Accuracy unused;
-      const std::string damage = result.Damage();
-      Finding finding =
-          damage.empty() ? CompareWith(problem_, result, checked, unused) : Finding{v1::VERDICT_OUT_OF_BOUNDS, damage};
-      if (finding.ok() && run > 0 && deterministic) finding = {v1::VERDICT_UNSTABLE, "gave other bits than the first"};
-      if (finding.ok()) continue;
-      finding.detail = absl::StrCat("run ", run + 1, ": ", finding.detail);
-      return finding;
-    }
-    absl::StatusOr<std::string> damage = candidate.ScratchDamage(inspecting());
-    if (!damage.ok()) return damage.status();
-    return damage->empty() ? Finding() : Finding{v1::VERDICT_OUT_OF_BOUNDS, *std::move(damage)};
-  }
-
-  absl::Status RunPoisoned(LoadedCandidate& candidate, device::Runnable& runnable, std::byte poison) {
-    absl::Status status = outputs_.Fill(poison);
-    status.Update(candidate.PoisonScratch(poison));
-    const absl::Duration worked = device_.Worked();
-    if (status.ok()) status = runnable.Run();
-    last_run_ = device_.Worked() - worked;
-    return status;
   }
 
   // Null while the host looks.
@@ -355,24 +281,11 @@ class PreparedProblemImpl : public PreparedProblem {
     return outputs.Observe(problem_, expected, *inspection_, random_, result);
   }
 
-  // Whatever looks at outputs: a reference is there to be written to either way.
-  absl::StatusOr<std::string> ReferenceDamage(SharedInputs::Which which) {
-    if (inspection_ == nullptr) return std::string();
-    const auto expect = [this](const Case& of, Inspection::Expected& expected) {
-      Expect(*of.reference, of.reference_digest, *inspection_, expected);
-    };
-    Inspection::Expected expected;
-    if (inputs_.large() && which == SharedInputs::Which::kFew) {
-      // One of them in turn. Where the one that is needed is damaged, the host has compared with its own copy.
-      const size_t turn = reference_turn_++ % (cases_.size() + 1);
-      expect(turn < cases_.size() ? cases_[turn] : fresh_, expected);
-    } else {
-      for (const Case& of : cases_) expect(of, expected);
-      expect(fresh_, expected);
-    }
-    const absl::StatusOr<bool> intact = inspection_->Finds(expected);
-    if (!intact.ok()) return intact.status();
-    return *intact ? "" : "wrote to reference results, which it was not given";
+  // Behind a quick look at large inputs one of them: where the one that is needed is damaged, the host has compared
+  // with its own copy.
+  SharedReferences::Which WhichReferences(SharedInputs::Which inputs) const {
+    const bool in_turn = inputs_.large() && inputs == SharedInputs::Which::kFew;
+    return in_turn ? SharedReferences::Which::kInTurn : SharedReferences::Which::kAll;
   }
 
   // One set, at random, gets inputs that no run has seen, though most of their rows are as before, and keeps the
@@ -468,41 +381,10 @@ class PreparedProblemImpl : public PreparedProblem {
   absl::Status Repair() {
     absl::Status status = inputs_.Repair();
     status.Update(outputs_.FillZones());
-    for (TimingSet& set : timing_sets_) status.Update(set.outputs.FillZones());
-    if (inspection_ == nullptr) return status;
+    for (TimingSets::Set& set : timing_sets_) status.Update(set.outputs.FillZones());
+    status.Update(references_.Repair());
     right_on_device_.reset();
-    for (Case& of : cases_) status.Update(RepairReference(of));
-    status.Update(RepairReference(fresh_));
     return status;
-  }
-
-  static absl::Status RepairReference(Case& of) {
-    absl::Status status = of.reference->Upload(AsBytes(of.exact.o));
-    status.Update(of.reference->FillZones());
-    return status;
-  }
-
-  // As many further sets as the L2 asks for and the memory allows; once.
-  absl::Status MakeTimingSets() {
-    if (timing_sets_made_) return absl::OkStatus();
-    const double set_bytes = Bytes(problem_);
-    const double l2_bytes = static_cast<double>(device_.info().l2_bytes());
-    const double memory_bytes = static_cast<double>(device_.info().memory_bytes());
-    // inputs_ points into it.
-    timing_sets_.reserve(kMaxTimingSets);
-    for (int sets = 1; sets < kMaxTimingSets; ++sets) {
-      const bool exceed_l2 = sets * set_bytes > 2 * l2_bytes;
-      const bool exceed_memory = memory_bytes > 0 && sets * set_bytes > memory_bytes / 4;
-      if (exceed_l2 || exceed_memory) break;
-      absl::StatusOr<InputBuffers> inputs = PutInputs(device_, problem_, cases_.front().inputs, inspection_.get());
-      if (!inputs.ok()) return inputs.status();
-      absl::StatusOr<Outputs> outputs = Outputs::Create(device_, problem_);
-      if (!outputs.ok()) return outputs.status();
-      timing_sets_.push_back({*std::move(inputs), *std::move(outputs)});
-      inputs_.Add(absl::StrCat("input set ", sets + 1), timing_sets_.back().inputs, cases_.front().inputs);
-    }
-    timing_sets_made_ = true;
-    return absl::OkStatus();
   }
 
   device::Device& device_;
@@ -513,17 +395,16 @@ class PreparedProblemImpl : public PreparedProblem {
   std::vector<Case> cases_;
   Case fresh_;  // the first case with some rows changed, for CheckTimed alone; has no buffers
   Outputs outputs_;
-  std::vector<TimingSet> timing_sets_;
-  bool timing_sets_made_ = false;
+  TimingSets timing_sets_;
   SharedInputs inputs_;  // the cases', then the timing sets'
+  SharedReferences references_;
   // What a kernel keeps in its module's variables while it is checked is not there when it is timed.
   ModuleCache checked_modules_, timed_modules_;
-  OutputSnapshot results_[2];
+  std::array<OutputSnapshot, 2> results_;
   std::optional<RightOutput> right_;              // of the first case
   std::optional<GuardedBuffer> right_on_device_;  // its O
   absl::BitGen random_;
   int large_trials_ = 0;
-  size_t reference_turn_ = 0;
 };
 
 }  // namespace

@@ -397,6 +397,18 @@ TEST_P(PreparedProblemTest, TimingRotatesInputSetsUntilTheyExceedTwiceTheL2OrAQu
   }
 }
 
+TEST_P(PreparedProblemTest, TimingSetsThatDidNotFitAreMadeLater) {
+  Prepare("b1.h1.q8.d16.f16");
+  device_.properties.set_l2_bytes(1 << 30);
+  device_.kernels["right"] = RightKernel(problem_);
+  device_.memory_limit = device_.allocated + (1 << 20);
+  EXPECT_TRUE(absl::IsResourceExhausted(prepared_->ForTiming(CandidateOf("right")).status()));
+  device_.memory_limit = size_t{1} << 30;
+  const absl::StatusOr<std::unique_ptr<TimedCandidate>> timed = prepared_->ForTiming(CandidateOf("right"));
+  ASSERT_TRUE(timed.ok()) << timed.status();
+  EXPECT_EQ((*timed)->runnables().size(), 8U);
+}
+
 TEST_P(PreparedProblemTest, AllMemoryIsGivenBack) {
   Prepare("b1.h1.q8.d16.f16.lse");
   Check(RightKernel(problem_));

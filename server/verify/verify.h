@@ -114,7 +114,7 @@ class PreparedProblem {
   // Internal when the device's reference kernels are not finite or disagree with the fp64 reference on the host;
   // InvalidArgument when the request lacks one; otherwise as the device says. `device` outlives the result.
   // `inspector`: the device's, when CheckInspector has found that it agrees with the host (inspection.h). Null: all is
-  // looked at on the host. `large_bytes`: shared_inputs.h says what is otherwise with large inputs.
+  // looked at on the host. `large_bytes`: prepared/shared_inputs.h says what is otherwise with large inputs.
   static absl::StatusOr<std::unique_ptr<PreparedProblem>> Create(device::Device& device, const Problem& problem,
                                                                  const worker::v1::PrepareRequest& request,
                                                                  device::Inspector* inspector,
@@ -131,7 +131,7 @@ class PreparedProblem {
       const worker::v1::Candidate& candidate, absl::FunctionRef<absl::Status(const TimedCandidate&)> time) = 0;
 
   // Runs a candidate on every distribution: outputs poisoned before each run, red zones and inputs unchanged after it
-  // (large ones in turn: shared_inputs.h), NaN-filled zones so that what is read outside shows,
+  // (large ones in turn: prepared/shared_inputs.h), NaN-filled zones so that what is read outside shows,
   // twice with equal bits. Verdict OK, INFEASIBLE, WRONG_RESULT, OUT_OF_BOUNDS or UNSTABLE in `verdict`, `detail` and
   // `accuracy`; an error status when the device failed.
   virtual absl::StatusOr<worker::v1::TrialResponse> Check(const worker::v1::Candidate& candidate, Look look) = 0;

@@ -57,6 +57,8 @@ COVERED = [
     "server/device/cuda/timing/*.h",
     "server/verify/*.cc",
     "server/verify/*.h",
+    "server/verify/prepared/*.cc",
+    "server/verify/prepared/*.h",
     "server/measure/*.cc",
     "server/measure/*.h",
 ]

@@ -1,5 +1,5 @@
 """How many copies of the inputs the timed runs go through, by the daemon's rule for HOT timing
-(server/verify/prepared_problem.cc), held to it by tests/golden/rotation.json."""
+(server/verify/prepared/timing_sets.cc), held to it by tests/golden/rotation.json."""
 
 from __future__ import annotations
 

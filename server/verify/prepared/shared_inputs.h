@@ -6,8 +6,8 @@
 // inputs, where nothing else points to damage, at one in turn. So does the inspector behind a quick look, which may
 // take less than to read them all. What is found later may then be an earlier candidate's doing; known_intact() says
 // so, and the caller repairs and repeats before it blames.
-#ifndef ATTUNE_SERVER_VERIFY_SHARED_INPUTS_H_
-#define ATTUNE_SERVER_VERIFY_SHARED_INPUTS_H_
+#ifndef ATTUNE_SERVER_VERIFY_PREPARED_SHARED_INPUTS_H_
+#define ATTUNE_SERVER_VERIFY_PREPARED_SHARED_INPUTS_H_
 
 #include <cstddef>
 #include <string>
@@ -67,4 +67,4 @@ class SharedInputs {
 
 }  // namespace attune::verify
 
-#endif  // ATTUNE_SERVER_VERIFY_SHARED_INPUTS_H_
+#endif  // ATTUNE_SERVER_VERIFY_PREPARED_SHARED_INPUTS_H_

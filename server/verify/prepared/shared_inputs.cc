@@ -1,4 +1,4 @@
-#include "server/verify/shared_inputs.h"
+#include "server/verify/prepared/shared_inputs.h"
 
 #include <utility>
 
