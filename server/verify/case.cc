@@ -95,6 +95,10 @@ int64_t FirstNotFinite(const std::vector<float>& values) {
   return *std::min_element(first.begin(), first.end());
 }
 
+absl::StatusOr<GuardedBuffer> CreateReference(device::Device& device, size_t bytes) {
+  return GuardedBuffer::Create(device, "the reference results", bytes);
+}
+
 absl::Span<std::byte> AsWritableBytes(std::vector<float>& values) {
   return absl::MakeSpan(reinterpret_cast<std::byte*>(values.data()), values.size() * sizeof(float));
 }
@@ -164,6 +168,27 @@ absl::Status Restore(InputBuffers& buffers, const CaseInputs& inputs, Inspection
   return status;
 }
 
+void FreeMemory(Case& of) {
+  of.buffers = {};
+  of.reference.reset();
+}
+
+absl::Status PutAgain(device::Device& device, const Problem& problem, Inspection* inspection, Case& of) {
+  absl::StatusOr<InputBuffers> buffers = PutInputs(device, problem, of.inputs, inspection);
+  if (!buffers.ok()) return buffers.status();
+  of.buffers = *std::move(buffers);
+  return PutReference(device, inspection, of);
+}
+
+absl::Status PutReference(device::Device& device, Inspection* inspection, Case& of) {
+  if (inspection == nullptr) return absl::OkStatus();
+  const absl::Span<const std::byte> right = AsBytes(of.exact.o);
+  absl::StatusOr<GuardedBuffer> reference = CreateReference(device, right.size());
+  if (!reference.ok()) return reference.status();
+  of.reference = *std::move(reference);
+  return of.reference->Upload(right);
+}
+
 absl::StatusOr<References> References::Create(device::Device& device, const Problem& problem,
                                               const worker::v1::PrepareRequest& request, Inspection* inspection) {
   absl::StatusOr<LoadedCandidate> exact = LoadReference(device, "exact", request.exact());
@@ -214,7 +239,7 @@ absl::Status References::Accept(absl::string_view name, const GuardedBuffer& o, 
 absl::Status References::RunExact(Case& made) {
   GuardedBuffer* o = &o_;
   if (inspection_ != nullptr) {
-    absl::StatusOr<GuardedBuffer> own = GuardedBuffer::Create(*device_, "the reference results", o_.size());
+    absl::StatusOr<GuardedBuffer> own = CreateReference(*device_, o_.size());
     if (!own.ok()) return own.status();
     o = &made.reference.emplace(*std::move(own));
   }

@@ -51,6 +51,14 @@ struct Case {
   uint64_t reference_digest = 0;
 };
 
+// Frees what a case has on the device.
+void FreeMemory(Case& of);
+// Puts the inputs there anew, in new memory, and likewise the results that are right, where there is an `inspection`:
+// the one under whose key the case's digests are.
+absl::Status PutAgain(device::Device& device, const Problem& problem, Inspection* inspection, Case& of);
+// The results alone.
+absl::Status PutReference(device::Device& device, Inspection* inspection, Case& of);
+
 // The reference kernels of a problem and the fp32 memory that they write to.
 class References {
  public:

@@ -42,25 +42,60 @@ bool HasRoomForReferences(const Problem& problem, const v1::Device& device) {
   return 2 * (FootprintOf(problem).device + references + right) <= static_cast<double>(device.memory_bytes());
 }
 
+// What a problem's preparation has found out. The rest of a prepared problem is device memory and code.
+struct Known {
+  Problem problem;
+  std::unique_ptr<Inspection> inspection;  // null: the host looks at everything
+  std::vector<Case> cases;
+  Case fresh;  // the first case with some rows changed, for CheckTimed alone; has no buffers
+  bool large;
+  std::optional<RightOutput> right = {};  // of the first case, once it was needed
+};
+
 class PreparedProblemImpl : public PreparedProblem {
  public:
-  PreparedProblemImpl(device::Device& device, const Problem& problem, std::unique_ptr<Inspection> inspection,
-                      std::vector<Case> cases, Case fresh, Outputs outputs, bool large)
+  // The cases' memory is on the device.
+  PreparedProblemImpl(device::Device& device, Known known, Outputs outputs)
       : device_(device),
-        problem_(problem),
-        inspection_(std::move(inspection)),
-        cases_(std::move(cases)),
-        fresh_(std::move(fresh)),
+        problem_(known.problem),
+        inspection_(std::move(known.inspection)),
+        cases_(std::move(known.cases)),
+        fresh_(std::move(known.fresh)),
         outputs_(std::move(outputs)),
-        inputs_(large, inspection_.get()),
+        inputs_(known.large, inspection_.get()),
         references_(inspection_.get()),
         checked_modules_(device, kLoadedModules),
-        timed_modules_(device, kLoadedModules) {
+        timed_modules_(device, kLoadedModules),
+        right_(std::move(known.right)) {
     for (Case& own : cases_) {
       inputs_.Add(absl::StrCat("inputs '", Name(own.distribution), "'"), own.buffers, own.inputs);
       references_.Add(own);
     }
     references_.Add(fresh_);
+  }
+
+  device::Device& device() const { return device_; }
+
+  // Without device memory. All that can be done with this afterwards is to destroy it.
+  Known Release() && {
+    for (Case& own : cases_) FreeMemory(own);
+    FreeMemory(fresh_);
+    return {problem_, std::move(inspection_), std::move(cases_), std::move(fresh_), inputs_.large(), std::move(right_)};
+  }
+
+  // Internal unless the inspector, if there is one, finds all inputs and references: what it misses later is then a
+  // candidate's doing.
+  absl::Status ExpectAll() {
+    if (inspection_ == nullptr) return absl::OkStatus();
+    Inspection::Expected expected;
+    for (const Case& own : cases_) {
+      Expect(own.buffers, own.inputs, *inspection_, expected);
+      Expect(*own.reference, own.reference_digest, *inspection_, expected);
+    }
+    Expect(*fresh_.reference, fresh_.reference_digest, *inspection_, expected);
+    const absl::StatusOr<bool> found = inspection_->Finds(expected);
+    if (!found.ok() || *found) return found.status();
+    return absl::InternalError("the device does not hold the inputs and reference results that were put there");
   }
 
   absl::StatusOr<worker::v1::TrialResponse> QuickCheck(
@@ -389,11 +424,11 @@ class PreparedProblemImpl : public PreparedProblem {
 
   device::Device& device_;
   Problem problem_;
-  const std::unique_ptr<Inspection> inspection_;  // null: the host looks at everything
-  Look look_ = Look::kOnHost;                     // of the call that is under way
-  absl::Duration last_run_;                       // that was poisoned before, by the device's events
+  std::unique_ptr<Inspection> inspection_;
+  Look look_ = Look::kOnHost;  // of the call that is under way
+  absl::Duration last_run_;    // that was poisoned before, by the device's events
   std::vector<Case> cases_;
-  Case fresh_;  // the first case with some rows changed, for CheckTimed alone; has no buffers
+  Case fresh_;
   Outputs outputs_;
   TimingSets timing_sets_;
   SharedInputs inputs_;  // the cases', then the timing sets'
@@ -401,7 +436,7 @@ class PreparedProblemImpl : public PreparedProblem {
   // What a kernel keeps in its module's variables while it is checked is not there when it is timed.
   ModuleCache checked_modules_, timed_modules_;
   std::array<OutputSnapshot, 2> results_;
-  std::optional<RightOutput> right_;              // of the first case
+  std::optional<RightOutput> right_;
   std::optional<GuardedBuffer> right_on_device_;  // its O
   absl::BitGen random_;
   int large_trials_ = 0;
@@ -434,8 +469,26 @@ absl::StatusOr<std::unique_ptr<PreparedProblem>> PreparedProblem::Create(device:
   }
   absl::StatusOr<Outputs> outputs = Outputs::Create(device, problem);
   if (!outputs.ok()) return outputs.status();
-  return std::make_unique<PreparedProblemImpl>(device, problem, std::move(inspection), std::move(cases),
-                                               *std::move(fresh), *std::move(outputs), Bytes(problem) > large_bytes);
+  Known known = {problem, std::move(inspection), std::move(cases), *std::move(fresh), Bytes(problem) > large_bytes};
+  return std::make_unique<PreparedProblemImpl>(device, std::move(known), *std::move(outputs));
+}
+
+absl::StatusOr<std::unique_ptr<PreparedProblem>> PreparedProblem::Reload(std::unique_ptr<PreparedProblem> old) {
+  auto& prepared = static_cast<PreparedProblemImpl&>(*old);  // there is no other kind
+  device::Device& device = prepared.device();
+  Known known = std::move(prepared).Release();
+  old.reset();
+  absl::Status status;
+  for (Case& own : known.cases) {
+    if (status.ok()) status = PutAgain(device, known.problem, known.inspection.get(), own);
+  }
+  if (status.ok()) status = PutReference(device, known.inspection.get(), known.fresh);
+  if (!status.ok()) return status;
+  absl::StatusOr<Outputs> outputs = Outputs::Create(device, known.problem);
+  if (!outputs.ok()) return outputs.status();
+  auto reloaded = std::make_unique<PreparedProblemImpl>(device, std::move(known), *std::move(outputs));
+  if (status = reloaded->ExpectAll(); !status.ok()) return status;
+  return reloaded;
 }
 
 }  // namespace attune::verify

@@ -25,7 +25,7 @@ using worker::v1::TrialResponse;
 constexpr int kEnoughSamples = 20;
 constexpr double kUnstableWidth = 0.25;
 
-// A cycle of a play-off makes inputs anew when that takes less.
+// A cycle of a play-off loads code and allocates memory anew when the problem took less to prepare.
 constexpr absl::Duration kQuickPrepare = absl::Milliseconds(150);
 
 // How long many runs take of who would be served, and of all together that are tied with it.
@@ -219,7 +219,12 @@ absl::StatusOr<worker::v1::PlayOffResponse> DeviceSession::PlayOff(const worker:
 
 absl::Status DeviceSession::Reload() {
   if (prepare_time_ > kQuickPrepare) return absl::OkStatus();
-  return Prepare(worker::v1::PrepareRequest(*request_)).status();
+  // Where it fails, nothing is prepared, and the next request prepares from the start.
+  absl::StatusOr<std::unique_ptr<verify::PreparedProblem>> reloaded =
+      verify::PreparedProblem::Reload(std::move(prepared_));
+  if (!reloaded.ok()) return reloaded.status();
+  prepared_ = *std::move(reloaded);
+  return absl::OkStatus();
 }
 
 absl::Status DeviceSession::TimeCycle(const worker::v1::PlayOffRequest& request, std::vector<TrialResponse>& results) {

@@ -51,7 +51,7 @@ class DeviceSession : public Session {
                          verify::PreparedProblem::Occasion occasion, worker::v1::TrialResponse& response);
   // Unavailable when contestants timed in turn have changed an input.
   absl::Status CheckTogether(size_t contestants);
-  // Makes inputs and memory anew where that is quick, and with them all loaded code.
+  // Allocates the problem's memory and loads all code anew, where preparing it was quick.
   absl::Status Reload();
   // Each many more times, without timing.
   absl::StatusOr<worker::v1::PlayOffResponse> ManyRuns(const worker::v1::PlayOffRequest& request);

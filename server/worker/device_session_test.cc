@@ -1,5 +1,7 @@
 #include "server/worker/device_session.h"
 
+#include <utility>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/verify/testing/fake_device.h"
@@ -116,6 +118,15 @@ class DeviceSessionTest : public ::testing::Test {
     const Response response = PlayOffResult(artifacts, fresh_seed, rounds);
     EXPECT_EQ(response.error_message(), "");
     return response.play_off();
+  }
+
+  // A further cycle.
+  Response Reloaded(const std::vector<std::string>& artifacts) {
+    Request request;
+    for (const std::string& artifact : artifacts) *request.mutable_play_off()->add_candidates() = CandidateOf(artifact);
+    request.mutable_play_off()->set_policy(attune::v1::POLICY_COLD);
+    request.mutable_play_off()->set_reload(true);
+    return session_.Handle(request);
   }
 
   Problem problem_;
@@ -462,15 +473,32 @@ TEST_F(DeviceSessionTest, AFurtherCycleLoadsCodeAndAllocatesMemoryAnew) {
   ASSERT_EQ(Prepare().error_message(), "");
   PlayOff({"right", "faster"}, /*fresh_seed=*/77);
   const int loads = device_->loads;
+  const size_t allocated = device_->allocated_ever;
   PlayOff({"right", "faster"}, /*fresh_seed=*/0);
   EXPECT_EQ(device_->loads, loads);
-  Request again;
-  for (const char* artifact : {"right", "faster"}) *again.mutable_play_off()->add_candidates() = CandidateOf(artifact);
-  again.mutable_play_off()->set_policy(attune::v1::POLICY_COLD);
-  again.mutable_play_off()->set_reload(true);
-  const PlayOffResponse response = session_.Handle(again).play_off();
+  const PlayOffResponse response = Reloaded({"right", "faster"}).play_off();
   EXPECT_EQ(response.results(1).verdict(), attune::v1::VERDICT_OK) << response.results(1).detail();
-  EXPECT_EQ(device_->loads, loads + 4);  // both candidates, and the two kernels of the references
+  EXPECT_EQ(device_->loads, loads + 2);
+  EXPECT_EQ(device_->allocated_ever - allocated, device_->allocated);
+}
+
+TEST_F(DeviceSessionTest, AFurtherCycleComputesNoReferenceAgain) {
+  ASSERT_EQ(Prepare().error_message(), "");
+  PlayOff({"right", "faster"}, /*fresh_seed=*/77);
+  const int references = references_;
+  EXPECT_EQ(Reloaded({"right", "faster"}).play_off().results(0).verdict(), attune::v1::VERDICT_OK);
+  EXPECT_EQ(references_, references);
+}
+
+TEST_F(DeviceSessionTest, AfterAReloadThatFailsTheProblemIsPreparedAgain) {
+  ASSERT_EQ(Prepare().error_message(), "");
+  const int references = references_;
+  const size_t limit = std::exchange(device_->memory_limit, 0);
+  EXPECT_EQ(Reloaded({"right"}).error_code(), static_cast<int>(absl::StatusCode::kResourceExhausted));
+  EXPECT_EQ(device_->allocated, 0);
+  device_->memory_limit = limit;
+  EXPECT_EQ(Trial("right", /*check_only=*/true).verdict(), attune::v1::VERDICT_OK);
+  EXPECT_EQ(references_, 2 * references);
 }
 
 TEST_F(DeviceSessionTest, ReleaseGivesTheDeviceBackAndTheNextTrialTakesItAgain) {

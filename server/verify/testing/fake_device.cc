@@ -63,6 +63,7 @@ FakeDevice::FakeDevice() {
 
 absl::StatusOr<std::unique_ptr<device::Buffer>> FakeDevice::Allocate(size_t bytes) {
   if (allocated + bytes > memory_limit) return absl::ResourceExhaustedError("the fake device is full");
+  allocated_ever += bytes;
   return std::make_unique<HostBuffer>(bytes, allocated);
 }
 

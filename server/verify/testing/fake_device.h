@@ -62,8 +62,9 @@ class FakeDevice : public device::Device {
   size_t memory_limit = size_t{1} << 30;
 
   int loads = 0;
-  size_t allocated = 0;   // bytes now
-  size_t downloaded = 0;  // bytes of all calls
+  size_t allocated_ever = 0;  // bytes of all calls
+  size_t allocated = 0;       // bytes now
+  size_t downloaded = 0;      // bytes of all calls
   absl::Duration cold_resolution;
   std::vector<size_t> hot_sets;  // runnables in each call of TimeHot
   double hot_seconds = 0;        // of all runs in these calls
