@@ -23,7 +23,7 @@ class Inspector {
  public:
   virtual ~Inspector() = default;
 
-  // A digest of each range's bytes under `key`, as verify/digest.h has it.
+  // A digest of each range's bytes under `key`, as verify/digest.h has it. A range of no bytes needs no buffer.
   virtual absl::StatusOr<std::vector<uint64_t>> Digests(absl::Span<const BufferView> ranges, uint64_t key) = 0;
 
   enum class Element { kF16, kBf16, kF32 };

@@ -23,6 +23,7 @@ absl::Span<std::byte> Scratch(std::vector<std::byte>& kept, size_t size) {
 
 // Bytes before the first that is not the zone's, or its size.
 size_t IntactBytes(absl::Span<const std::byte> zone) {
+  if (zone.empty()) return 0;
   // All equal their neighbour: faster than byte by byte.
   if (zone.front() == kZoneByte && std::memcmp(zone.data(), zone.data() + 1, zone.size() - 1) == 0) return zone.size();
   return std::find_if(zone.begin(), zone.end(), [](std::byte byte) { return byte != kZoneByte; }) - zone.begin();
@@ -42,6 +43,7 @@ std::string DescribeDamage(absl::Span<const std::byte> before, absl::Span<const 
 
 absl::StatusOr<GuardedBuffer> GuardedBuffer::Create(device::Device& device, std::string name, size_t size,
                                                     size_t zone) {
+  if (size == 0) return GuardedBuffer(device, std::move(name), 0, 0, nullptr);
   absl::StatusOr<std::unique_ptr<device::Buffer>> memory = device.Allocate(size + 2 * zone);
   if (!memory.ok()) return memory.status();
   GuardedBuffer buffer(device, std::move(name), size, zone, *std::move(memory));
@@ -50,7 +52,7 @@ absl::StatusOr<GuardedBuffer> GuardedBuffer::Create(device::Device& device, std:
 }
 
 absl::Status GuardedBuffer::Upload(absl::Span<const std::byte> bytes) {
-  return device_->Upload(*buffer_, zone_, bytes);
+  return size_ == 0 ? absl::OkStatus() : device_->Upload(*buffer_, zone_, bytes);
 }
 
 absl::Status GuardedBuffer::Upload(MakePiece make) {
@@ -68,6 +70,7 @@ std::array<device::BufferView, 3> GuardedBuffer::ranges() const {
 }
 
 absl::Status GuardedBuffer::UploadFrom(absl::Span<const std::byte> bytes, size_t first) {
+  if (size_ == 0) return absl::OkStatus();
   absl::Status status = device_->Upload(*buffer_, zone_, bytes.subspan(first));
   status.Update(device_->Upload(*buffer_, zone_ + bytes.size() - first, bytes.first(first)));
   return status;
@@ -78,6 +81,7 @@ absl::Status GuardedBuffer::Fill(std::byte value) {
 }
 
 absl::Status GuardedBuffer::FillZones() {
+  if (size_ == 0) return absl::OkStatus();
   if (absl::Status status = device_->Fill(*buffer_, 0, zone_, kZoneByte); !status.ok()) return status;
   return device_->Fill(*buffer_, zone_ + size_, zone_, kZoneByte);
 }
@@ -91,10 +95,12 @@ absl::Status GuardedBuffer::Download(Snapshot& snapshot) const {
   snapshot.size = size_;
   snapshot.zone = zone_;
   snapshot.bytes.resize(size_ + 2 * zone_);
+  if (size_ == 0) return absl::OkStatus();
   return device_->Download(*buffer_, 0, absl::MakeSpan(snapshot.bytes));
 }
 
 absl::Status GuardedBuffer::Download(absl::Span<std::byte> contents, size_t first) const {
+  if (size_ == 0) return absl::OkStatus();
   return device_->Download(*buffer_, zone_ + first, contents);
 }
 
@@ -125,6 +131,7 @@ absl::StatusOr<bool> GuardedBuffer::HoldsAt(size_t first, absl::Span<const std::
 }
 
 absl::StatusOr<std::string> GuardedBuffer::Damage() const {
+  if (size_ == 0) return std::string();
   std::vector<std::byte> before(zone_);
   std::vector<std::byte> after(zone_);
   if (absl::Status status = device_->Download(*buffer_, 0, absl::MakeSpan(before)); !status.ok()) return status;

@@ -24,13 +24,14 @@ class GuardedBuffer {
   static constexpr size_t kLeastZone = 16 << 10;
   static constexpr std::byte kZoneByte{0xFF};
 
-  // `name` is for messages: "K", "scratch partial". `zone`: bytes of each zone, a multiple of 256.
+  // `name` is for messages: "K", "scratch partial". `zone`: bytes of each zone, a multiple of 256. Of size 0 it has no
+  // memory and no zones: kernels are given a null pointer, and there is nothing to read or write beside.
   static absl::StatusOr<GuardedBuffer> Create(device::Device& device, std::string name, size_t size,
                                               size_t zone = kLeastZone);
 
   // What a kernel is given; a null view when the size is 0.
   device::BufferView view() const { return {size_ == 0 ? nullptr : buffer_.get(), zone_, size_}; }
-  // The zone before it, the contents, the zone behind it.
+  // The zone before it, the contents, the zone behind it; null views when the size is 0.
   std::array<device::BufferView, 3> ranges() const;
   const std::string& name() const { return name_; }
   size_t size() const { return size_; }

@@ -66,6 +66,7 @@ absl::StatusOr<std::string> LoadedCandidate::ScratchDamage(Inspection* inspectio
 absl::StatusOr<bool> LoadedCandidate::ScratchIsIntact(Inspection& inspection) const {
   Inspection::Expected expected;
   for (size_t i = 0; i < scratch_.size(); ++i) {
+    if (scratch_[i].size() == 0) continue;
     const auto [before, contents, after] = scratch_[i].ranges();
     for (const device::BufferView& zone : {before, after}) {
       expected.emplace_back(zone, inspection.DigestOf(GuardedBuffer::kZoneByte, zone.size));

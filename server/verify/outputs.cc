@@ -42,8 +42,10 @@ OutputDigests::OutputDigests(const OutputSnapshot& snapshot, const Inspection& i
     : o(inspection.DigestOf(snapshot.o.contents())), lse(inspection.DigestOf(snapshot.lse.contents())) {}
 
 RightOutput::RightOutput(const Problem& problem, const HostResult& exact) : o(exact.o.size()), lse(exact.lse.size()) {
-  std::transform(exact.o.begin(), exact.o.end(), o.begin(),
-                 [&](float value) { return FromFloat(problem.dtype, value); });
+  constexpr int64_t kGrain = 1 << 16;
+  ParallelChunks(static_cast<int64_t>(o.size()), kGrain, [&](int64_t, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) o[i] = FromFloat(problem.dtype, exact.o[i]);
+  });
   // Off by one, so that the only row of a problem is wrong too.
   std::transform(exact.lse.begin(), exact.lse.end(), lse.begin(), [](float value) { return value + 1; });
 }

@@ -9,6 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/verify/guarded_buffer.h"
 #include "server/verify/testing/fake_device.h"
 #include "server/verify/testing/fake_kernels.h"
 #include "server/verify/testing/prepared_problem_fixture.h"
@@ -401,12 +402,21 @@ TEST_P(PreparedProblemTest, TimingSetsThatDidNotFitAreMadeLater) {
   Prepare("b1.h1.q8.d16.f16");
   device_.properties.set_l2_bytes(1 << 30);
   device_.kernels["right"] = RightKernel(problem_);
-  device_.memory_limit = device_.allocated + (1 << 20);
+  device_.memory_limit = device_.allocated + (256 << 10);
   EXPECT_TRUE(absl::IsResourceExhausted(prepared_->ForTiming(CandidateOf("right")).status()));
   device_.memory_limit = size_t{1} << 30;
   const absl::StatusOr<std::unique_ptr<TimedCandidate>> timed = prepared_->ForTiming(CandidateOf("right"));
   ASSERT_TRUE(timed.ok()) << timed.status();
   EXPECT_EQ((*timed)->runnables().size(), 8U);
+}
+
+TEST_P(PreparedProblemTest, WhatAProblemDoesNotHaveTakesNoMemory) {
+  Prepare("b1.h1.q8.d16.f16");
+  constexpr size_t kContents = 8 * 16 * sizeof(uint16_t);
+  const auto guarded = [](size_t bytes) { return bytes + 2 * GuardedBuffer::kLeastZone; };
+  const size_t cases = Distributions().size();
+  const size_t references = inspector() == nullptr ? 0 : (cases + 1) * guarded(2 * kContents);
+  EXPECT_EQ(device_.allocated, (3 * cases + 1) * guarded(kContents) + references);  // Q, K and V, and O
 }
 
 TEST_P(PreparedProblemTest, AllMemoryIsGivenBack) {

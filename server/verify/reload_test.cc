@@ -94,9 +94,8 @@ TEST_P(ReloadTest, InputsAndWhatIsRightForThemStayAsTheyWere) {
     PrepareAndUse(text);
     const std::vector<std::byte> before = Inputs();
     const worker::v1::TrialResponse checked = Check(CandidateOf("right"));
-    device_.kernels["exact"] = device_.kernels["plain"] = [](const FakeArguments&) {
-      return absl::InternalError("computed again");
-    };
+    device_.kernels["exact"] =
+        device_.kernels["plain"] = [](const FakeArguments&) { return absl::InternalError("computed again"); };
     ASSERT_TRUE(Reload().ok());
     EXPECT_EQ(Inputs(), before) << text;
     EXPECT_EQ(Check(CandidateOf("right")).accuracy().SerializeAsString(), checked.accuracy().SerializeAsString());

@@ -125,6 +125,10 @@ absl::StatusOr<std::vector<uint64_t>> FakeInspector::Digests(absl::Span<const de
                                                              uint64_t key) {
   std::vector<uint64_t> digests;
   for (const device::BufferView& range : ranges) {
+    if (range.size == 0) {
+      digests.push_back(0);
+      continue;
+    }
     if (absl::Status status = InRange(*range.buffer, range.offset, range.size); !status.ok()) return status;
     kernels::Ranges device_ranges = {};
     device_ranges.of[0] = {reinterpret_cast<uintptr_t>(Pointer(range).data), range.size};
