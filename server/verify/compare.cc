@@ -1,6 +1,7 @@
 // The acceptance rule. A first pass, which vectorises, counts what is wrong; only a wrong output is searched for its
 // first wrong element.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -23,21 +24,24 @@ constexpr double kRarerByTolerance = 16;
 
 using Tally = OutputTally;
 
-// `to_float(i)` is element i of the output. NaN is wrong because no comparison with it holds.
+// `to_float(i)` is element i of the output. Numbers that are not negative are ordered as their bits, those of NaN lie
+// above those of infinity, and loops over integers vectorise. NaN is never right, and counts in neither maximum.
 template <typename ToFloatAt>
-Tally Count(int64_t begin, int64_t end, absl::Span<const float> reference, float absolute, float relative,
-            ToFloatAt to_float) {
+Tally Count(int64_t begin, int64_t end, const float* reference, float absolute, float relative, ToFloatAt to_float) {
+  constexpr int32_t kInfinity = 0x7f800000;
   int64_t right = 0;
-  float max_error = 0;
-  float max_reference = 0;
+  int32_t max_error = 0;
+  int32_t max_reference = 0;
   for (int64_t i = begin; i < end; ++i) {
-    const float error = std::fabs(to_float(i) - reference[i]);
     const float magnitude = std::fabs(reference[i]);
-    right += error <= absolute + relative * magnitude ? 1 : 0;
-    max_error = error > max_error ? error : max_error;
-    max_reference = magnitude > max_reference ? magnitude : max_reference;
+    const auto error = std::bit_cast<int32_t>(std::fabs(to_float(i) - reference[i]));
+    const auto allowed = std::bit_cast<int32_t>(absolute + relative * magnitude);
+    const auto size = std::bit_cast<int32_t>(magnitude);
+    right += (error <= allowed) & (allowed <= kInfinity);
+    max_error = std::max(max_error, error <= kInfinity ? error : 0);
+    max_reference = std::max(max_reference, size <= kInfinity ? size : 0);
   }
-  return {end - begin - right, max_error, max_reference};
+  return {end - begin - right, std::bit_cast<float>(max_error), std::bit_cast<float>(max_reference)};
 }
 
 template <typename ToFloatAt>
@@ -45,7 +49,7 @@ Tally CountAll(absl::Span<const float> reference, float absolute, float relative
   const int64_t n = static_cast<int64_t>(reference.size());
   std::vector<Tally> tallies(ChunkCount(n, kGrain));
   ParallelChunks(n, kGrain, [&](int64_t chunk, int64_t begin, int64_t end) {
-    tallies[chunk] = Count(begin, end, reference, absolute, relative, to_float);
+    tallies[chunk] = Count(begin, end, reference.data(), absolute, relative, to_float);
   });
   Tally total;
   for (const Tally& tally : tallies) {
@@ -59,9 +63,9 @@ Tally CountAll(absl::Span<const float> reference, float absolute, float relative
 Tally CountAll(v1::DType dtype, absl::Span<const uint16_t> out, absl::Span<const float> reference, float absolute,
                float relative) {
   if (dtype == v1::DTYPE_BF16) {
-    return CountAll(reference, absolute, relative, [out](int64_t i) { return Bf16ToFloat(out[i]); });
+    return CountAll(reference, absolute, relative, [out = out.data()](int64_t i) { return Bf16ToFloat(out[i]); });
   }
-  return CountAll(reference, absolute, relative, [out](int64_t i) { return F16ToFloat(out[i]); });
+  return CountAll(reference, absolute, relative, [out = out.data()](int64_t i) { return F16ToFloat(out[i]); });
 }
 
 // "O[batch 0, head 1, row 63, dim 5]"; with varlen, whose sequences' lengths are not known here, "O[token 63, head 1,
@@ -108,7 +112,7 @@ double TailFactor(int64_t elements) {
 }
 
 OutputTally TallyOf(absl::Span<const float> out, absl::Span<const float> reference, float absolute, float relative) {
-  return CountAll(reference, absolute, relative, [out](int64_t i) { return out[i]; });
+  return CountAll(reference, absolute, relative, [out = out.data()](int64_t i) { return out[i]; });
 }
 
 Tolerance OutputTolerance(const Problem& problem, int64_t elements) {
@@ -132,7 +136,7 @@ Comparison CompareOutput(const Problem& problem, absl::Span<const uint16_t> out,
   if (tally.wrong > 0) {
     const auto at = [&](int64_t i) { return ToFloat(problem.dtype, out[i]); };
     int64_t first = 0;
-    while (Count(first, first + 1, reference, absolute, relative, at).wrong == 0) ++first;
+    while (Count(first, first + 1, reference.data(), absolute, relative, at).wrong == 0) ++first;
     if (!std::isfinite(at(first))) comparison.max_abs_error = std::numeric_limits<double>::infinity();
     comparison.detail = absl::StrFormat("%s is %g, the reference %g (allowed +-%g); %d of %d elements are wrong",
                                         ElementName(problem, first), at(first), reference[first],

@@ -107,6 +107,17 @@ TEST(CompareOutput, AnOutputOfAnotherSizeIsWrong) {
   EXPECT_FALSE(output.Compare().ok);
 }
 
+TEST(TallyOf, AnErrorAtItsBoundIsRightAndNaNCountsInNoMaximum) {
+  const std::vector<float> out = {1, -2.5f, kNan, 4, kInfinity};
+  const std::vector<float> reference = {1, -2, 3, kNan, 5};
+  EXPECT_EQ(TallyOf(absl::MakeConstSpan(out).first(1), absl::MakeConstSpan(reference).first(1), 0, 0).wrong, 0);
+  EXPECT_EQ(TallyOf(out, reference, 0.5f, 0).wrong, 3);
+  const OutputTally tally = TallyOf(absl::MakeConstSpan(out).first(4), absl::MakeConstSpan(reference).first(4), 0, 0);
+  EXPECT_EQ(tally.max_error, 0.5f);
+  EXPECT_EQ(tally.max_reference, 3);
+  EXPECT_EQ(TallyOf(out, reference, 0, 0).max_error, kInfinity);
+}
+
 TEST(CompareLse, EqualInfinitiesAreRight) {
   const std::vector<float> reference = {-kInfinity, 2};
   EXPECT_TRUE(CompareLse(std::vector<float>{-kInfinity, 2.0005f}, reference).ok);

@@ -13,9 +13,9 @@ inline float F16ToFloat(uint16_t bits) {
   const uint32_t magnitude = static_cast<uint32_t>(bits & 0x7fff) << 13;
   // Rebiases the exponent by 127 - 15; the product also makes subnormals right.
   const uint32_t finite = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112f);
-  const uint32_t special = magnitude | 0x7f800000u;
-  const uint32_t value = (bits & 0x7c00) == 0x7c00 ? special : finite;
-  return std::bit_cast<float>(value | static_cast<uint32_t>(bits & 0x8000) << 16);
+  // Infinity and NaN have the largest exponent; no branch, so that loops vectorise.
+  const uint32_t special = (bits & 0x7c00) == 0x7c00 ? 0x7f800000u : 0;
+  return std::bit_cast<float>(finite | special | static_cast<uint32_t>(bits & 0x8000) << 16);
 }
 
 inline float Bf16ToFloat(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
