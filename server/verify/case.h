@@ -53,10 +53,10 @@ struct Case {
 
 // Frees what a case has on the device.
 void FreeMemory(Case& of);
-// Puts the inputs there anew, in new memory, and likewise the results that are right, where there is an `inspection`:
-// the one under whose key the case's digests are.
+// Puts its inputs into new memory, and its reference results, too, when there is an `inspection`, which is the one
+// under whose key the case's digests are. As the device says.
 absl::Status PutAgain(device::Device& device, const Problem& problem, Inspection* inspection, Case& of);
-// The results alone.
+// The reference results alone.
 absl::Status PutReference(device::Device& device, Inspection* inspection, Case& of);
 
 // The reference kernels of a problem and the fp32 memory that they write to.

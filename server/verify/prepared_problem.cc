@@ -17,6 +17,7 @@
 #include "server/verify/prepared/bound_candidate.h"
 #include "server/verify/prepared/many_runs.h"
 #include "server/verify/prepared/poisoned_run.h"
+#include "server/verify/prepared/right_poison.h"
 #include "server/verify/prepared/shared_inputs.h"
 #include "server/verify/prepared/shared_references.h"
 #include "server/verify/prepared/timing_sets.h"
@@ -66,7 +67,7 @@ class PreparedProblemImpl : public PreparedProblem {
         references_(inspection_.get()),
         checked_modules_(device, kLoadedModules),
         timed_modules_(device, kLoadedModules),
-        right_(std::move(known.right)) {
+        right_(device, inspection_.get(), std::move(known.right)) {
     for (Case& own : cases_) {
       inputs_.Add(absl::StrCat("inputs '", Name(own.distribution), "'"), own.buffers, own.inputs);
       references_.Add(own);
@@ -80,7 +81,8 @@ class PreparedProblemImpl : public PreparedProblem {
   Known Release() && {
     for (Case& own : cases_) FreeMemory(own);
     FreeMemory(fresh_);
-    return {problem_, std::move(inspection_), std::move(cases_), std::move(fresh_), inputs_.large(), std::move(right_)};
+    return {problem_,          std::move(inspection_), std::move(cases_),
+            std::move(fresh_), inputs_.large(),        std::move(right_).Release()};
   }
 
   // Internal unless the inspector, if there is one, finds all inputs and references: what it misses later is then a
@@ -366,11 +368,10 @@ class PreparedProblemImpl : public PreparedProblem {
                                         absl::FunctionRef<absl::Status()> run_again,
                                         absl::FunctionRef<bool(size_t set)> poisoned,
                                         absl::FunctionRef<const Case&(size_t set)> expected) {
-    if (!right_.has_value()) right_.emplace(problem_, cases_.front().exact);
     for (size_t set = 0; set < sets; ++set) {
       if (!poisoned(set)) continue;
-      const size_t shift = absl::Uniform<size_t>(random_, 1, right_->o.size());
-      if (absl::Status status = Plant(OutputsOf(set), shift); !status.ok()) return status;
+      absl::Status status = right_.Plant(problem_, cases_.front().exact, random_, OutputsOf(set));
+      if (!status.ok()) return status;
     }
     if (absl::Status status = run_again(); !status.ok()) return status;
     absl::StatusOr<std::string> damage = timed.ScratchDamage(inspecting());
@@ -398,17 +399,6 @@ class PreparedProblemImpl : public PreparedProblem {
     return finding;
   }
 
-  absl::Status Plant(Outputs& outputs, size_t shift) {
-    if (inspection_ == nullptr) return outputs.Plant(*right_, shift);
-    if (!right_on_device_.has_value()) {
-      absl::StatusOr<GuardedBuffer> o = GuardedBuffer::Create(device_, "the right O", AsBytes(right_->o).size());
-      if (!o.ok()) return o.status();
-      right_on_device_ = *std::move(o);
-      if (absl::Status status = right_on_device_->Upload(AsBytes(right_->o)); !status.ok()) return status;
-    }
-    return outputs.PlantFrom(*right_on_device_, *right_, shift, *inspection_);
-  }
-
   Outputs& OutputsOf(size_t set) { return set == 0 ? outputs_ : timing_sets_[set - 1].outputs; }
   // A timing set's number among inputs_.
   size_t InputsOf(size_t set) const { return set == 0 ? 0 : cases_.size() + set - 1; }
@@ -418,7 +408,7 @@ class PreparedProblemImpl : public PreparedProblem {
     status.Update(outputs_.FillZones());
     for (TimingSets::Set& set : timing_sets_) status.Update(set.outputs.FillZones());
     status.Update(references_.Repair());
-    right_on_device_.reset();
+    right_.Repair();
     return status;
   }
 
@@ -436,8 +426,7 @@ class PreparedProblemImpl : public PreparedProblem {
   // What a kernel keeps in its module's variables while it is checked is not there when it is timed.
   ModuleCache checked_modules_, timed_modules_;
   std::array<OutputSnapshot, 2> results_;
-  std::optional<RightOutput> right_;
-  std::optional<GuardedBuffer> right_on_device_;  // its O
+  RightPoison right_;  // of the first case
   absl::BitGen random_;
   int large_trials_ = 0;
 };

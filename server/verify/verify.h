@@ -119,10 +119,10 @@ class PreparedProblem {
                                                                  const worker::v1::PrepareRequest& request,
                                                                  device::Inspector* inspector,
                                                                  double large_bytes = kLargeBytes);
-  // The same problem with all device memory allocated and all code loaded anew. What is right for its inputs is kept on
-  // the host and not computed again. `old`, which nothing of ForTiming's may outlive, is gone whatever is returned, and
-  // its device memory is free before any other is taken. Internal when the inspector does not find on the device what
-  // was put there; otherwise as the device says.
+  // The same problem with all device memory allocated and all code loaded anew: the same inputs, whose reference
+  // results are kept on the host and not computed again. Frees what `old` has on the device before it allocates
+  // anything; no TimedCandidate of `old` may be left, and `old` is gone even when this fails. Internal when the
+  // inspector does not find on the device what was put there; otherwise as the device says.
   static absl::StatusOr<std::unique_ptr<PreparedProblem>> Reload(std::unique_ptr<PreparedProblem> old);
   virtual ~PreparedProblem() = default;
 
