@@ -64,12 +64,15 @@ COVERED = [
 ]
 
 
-# The suite's parts, and which files decide what each finds.
+# The suite's parts, and which files decide what each finds. Some try many kernels: whole spaces, and what an L4 compiles
+# and launches. What checks and times them is tried by the others, on every family and every adversarial kernel.
 PARTS = ("unit_tests", "exhaustive", "sampled", "as_l4", "l4_grid", "adversarial")
+OF_KERNELS = [path for path in COVERED if path.startswith(("kernels_src/", "server/device/cuda/"))]
 COVERS = {part: COVERED for part in PARTS} | {
     "unit_tests": [path for path in COVERED if path.startswith(("server/device/cuda/", "server/verify/"))],
-    # The kernels as an L4 compiles and launches them; how they are compared and timed there is in l4_grid, too.
-    "as_l4": [path for path in COVERED if path.startswith(("kernels_src/", "server/device/cuda/"))],
+    "exhaustive": OF_KERNELS,
+    "as_l4": OF_KERNELS,
+    "l4_grid": OF_KERNELS,
 }
 
 
@@ -133,11 +136,15 @@ def is_gone_family(path, root):
 
 
 def join(files, root=ROOT):
-    """`files`: pairs of what a run wrote and the parts to take of it. Failures go with their parts."""
+    """`files`: pairs of what a run wrote, or of what was joined before, and the parts to take of it. Failures go with
+    their parts."""
     joined = {"runs": [], "parts": {}, "failures": []}
     for run, parts in files:
         of_parts = {part: run["parts"][part] for part in parts}
-        joined["runs"].append({key: run[key] for key in ("command", "date", "sources")} | {"parts": list(parts)})
+        for one in run.get("runs", [run]):
+            of_one = [part for part in parts if part in one["parts"]]
+            kept = {key: one[key] for key in ("command", "date", "sources")} | {"parts": of_one}
+            joined["runs"] += [kept] if of_one else []
         joined["failures"] += [failure for failure in run["failures"] if part_of(failure, run) in parts]
         joined["parts"] |= of_parts
     families = joined["parts"].get("adversarial", {})

@@ -40,6 +40,11 @@ class JoinTest(unittest.TestCase):
         self.assertEqual(set(joined["parts"]), {"sampled", "adversarial", "unit_tests"})
         self.assertEqual(self.changes(joined), [])
 
+    def test_parts_of_what_was_joined_before_are_of_their_runs(self):
+        again = evidence.join([(self.joined(), ["sampled", "unit_tests"])], self.root)
+        self.assertEqual([run["parts"] for run in again["runs"]], [["sampled"], ["unit_tests"]])
+        self.assertEqual(self.changes(again), [])
+
     def test_unit_tests_of_the_device_outlast_a_change_elsewhere(self):
         joined = self.joined()
         self.write("server/measure/b.cc", "other")
@@ -48,14 +53,15 @@ class JoinTest(unittest.TestCase):
             [f"{part}: server/measure/b.cc: changed since the GPU run" for part in ("sampled", "adversarial")],
         )
 
-    def test_what_an_l4_compiles_outlasts_a_change_of_the_checks_but_not_of_a_kernel(self):
+    def test_what_tries_many_kernels_outlasts_a_change_of_the_checks_but_not_of_a_kernel(self):
         self.write("kernels_src/attention/a.cu", "kernel")
-        problems = {"problems": {"b1.h1": []}}
-        joined = evidence.join([(self.run_of({"as_l4": problems, "l4_grid": problems}), ["as_l4", "l4_grid"])], self.root)
+        parts = ["exhaustive", "as_l4", "l4_grid", "sampled"]
+        joined = evidence.join([(self.run_of(dict.fromkeys(parts, {"problems": {"b1.h1": []}})), parts)], self.root)
         self.write("server/verify/c.cc", "new")
-        self.assertEqual(self.changes(joined), ["l4_grid: server/verify/c.cc: not there in the GPU run"])
+        self.assertEqual(self.changes(joined), ["sampled: server/verify/c.cc: not there in the GPU run"])
         self.write("kernels_src/attention/a.cu", "other")
-        self.assertIn("as_l4: kernels_src/attention/a.cu: changed since the GPU run", self.changes(joined))
+        for part in parts:
+            self.assertIn(f"{part}: kernels_src/attention/a.cu: changed since the GPU run", self.changes(joined))
 
     def test_unit_tests_hold_the_device_to_the_hosts_checks(self):
         joined = self.joined()
