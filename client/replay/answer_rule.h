@@ -5,11 +5,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attune/v1/device.pb.h"
-#include "client/replay/shape_model.h"
 #include "client/replay/tuned_problem.h"
+#include "server/forecast/shape_model.h"
 #include "server/space/space.h"
 
 namespace attune::replay {
@@ -40,13 +41,32 @@ std::unique_ptr<AnswerRule> ShippedRule(const Families& families, const attune::
 // The variant that the five most alike problems found fastest on average, of those that most of them have timed.
 std::unique_ptr<AnswerRule> NeighboursMeanRule();
 
-// Which variants a model chooses among: all that are recorded; those, but of problems that are like none of the tuned
-// ones the guess (like: within nine octaves of likeness.h); or what the tuned problems found fastest, the ten best of
-// each re-fitted, and the guess.
-enum class Among { kAll, kAllOfLike, kNearWinners };
-// Trees that learn how much slower than the best a variant is. Rules share a model, so that it learns once.
-std::unique_ptr<AnswerRule> ModelRule(Among among, std::shared_ptr<ShapeModel> model, const Families& families,
+// A forecast::ShapeModel of the tuned problems. Rules share one, so that it is fitted once.
+class SharedModel {
+ public:
+  SharedModel(std::vector<std::string> columns, const attune::v1::Device& device)
+      : columns_(std::move(columns)), device_(device) {}
+  // Nothing, where it is what was learned last.
+  void Learn(const std::vector<const TunedProblem*>& tuned);
+  // As ShapeModel::Expect.
+  std::vector<double> Expect(const Choices& choices) const;
+
+ private:
+  const std::vector<std::string> columns_;
+  const attune::v1::Device device_;
+  std::vector<const TunedProblem*> learned_;
+  std::optional<forecast::ShapeModel> model_;
+};
+
+// Which variants a model chooses among: all that are recorded; or what the tuned problems found fastest, the ten best
+// of each re-fitted, and the guess.
+enum class Among { kAll, kNearWinners };
+std::unique_ptr<AnswerRule> ModelRule(Among among, std::shared_ptr<SharedModel> model, const Families& families,
                                       const attune::v1::Device& device);
+// What a daemon answers that has tuned the problems (forecast::Forecaster): by the model, among near winners, where one
+// of them is like it (forecast::IsLike), else as ServedRule.
+std::unique_ptr<AnswerRule> ForecastRule(std::shared_ptr<SharedModel> model, const Families& families,
+                                         const attune::v1::Device& device);
 
 }  // namespace attune::replay
 

@@ -9,14 +9,13 @@
 #include "client/replay/likeness.h"
 #include "server/catalog/answers/derived_answer.h"
 #include "server/catalog/answers/predicted_time.h"
+#include "server/forecast/relevance.h"
 
 namespace attune::replay {
 namespace {
 
 constexpr size_t kMostNeighbours = 5;
-constexpr size_t kWinners = 10;        // of each tuned problem
-constexpr double kWorthOfStep = 0.02;  // each parameter that differs from the guess has to gain so much
-constexpr double kFarthestLike = 9;    // octaves (likeness.h)
+constexpr size_t kWinners = 10;  // of each tuned problem
 
 class NeighboursMean : public AnswerRule {
  public:
@@ -65,20 +64,10 @@ class NeighboursMean : public AnswerRule {
 
 class Model : public AnswerRule {
  public:
-  Model(Among among, std::shared_ptr<ShapeModel> model, Families families, const attune::v1::Device& device)
+  Model(Among among, std::shared_ptr<SharedModel> model, Families families, const attune::v1::Device& device)
       : among_(among), model_(std::move(model)), families_(std::move(families)), device_(device) {}
 
-  std::string name() const override {
-    switch (among_) {
-      case Among::kAll:
-        return "model";
-      case Among::kAllOfLike:
-        return "model of like problems, else HEURISTIC";
-      case Among::kNearWinners:
-        return "model of near winners";
-    }
-    return "";
-  }
+  std::string name() const override { return among_ == Among::kAll ? "model" : "model of near winners"; }
   void Learn(const std::vector<const TunedProblem*>& tuned) override {
     tuned_ = tuned;
     model_->Learn(tuned);
@@ -88,13 +77,11 @@ class Model : public AnswerRule {
     const auto guess = catalog::HeuristicVariant(families_, choices.problem, device_);
     std::optional<size_t> best;
     double least = std::numeric_limits<double>::infinity();
+    const std::vector<double> expected = model_->Expect(choices);
     for (size_t variant : Candidates(choices, guess)) {
-      if (choices.useless[variant]) continue;
-      double expected = model_->Expect(choices, variant);
-      if (guess.ok()) expected += kWorthOfStep * Steps(*guess, choices.variants[variant]);
-      if (best.has_value() && expected >= least) continue;
+      if (choices.useless[variant] || (best.has_value() && expected[variant] >= least)) continue;
       best = variant;
-      least = expected;
+      least = expected[variant];
     }
     if (!best.has_value()) return std::nullopt;
     return RuleAnswer{choices.variants[*best], Predicted(choices, choices.variants[*best])};
@@ -103,11 +90,7 @@ class Model : public AnswerRule {
  private:
   std::vector<size_t> Candidates(const Choices& choices, const absl::StatusOr<space::Variant>& guess) const {
     if (among_ == Among::kNearWinners) return NearWinners(choices, guess);
-    const TunedProblem* const like = MostAlikeFirst(tuned_, choices.problem).front();
-    const bool far = Unlikeness(like->choices.problem, choices.problem) > kFarthestLike;
-    if (among_ == Among::kAll || !far || !guess.ok()) return All(choices);
-    const auto it = choices.by_text.find(guess->ToText());
-    return it == choices.by_text.end() ? All(choices) : std::vector<size_t>{it->second};
+    return All(choices);
   }
   static std::vector<size_t> All(const Choices& choices) {
     std::vector<size_t> all(choices.variants.size());
@@ -131,13 +114,6 @@ class Model : public AnswerRule {
     if (guess.ok()) add(*guess);
     return {found.begin(), found.end()};
   }
-  static double Steps(const space::Variant& from, const space::Variant& to) {
-    if (from.family->name() != to.family->name()) return static_cast<double>(to.values.size());
-    double steps = 0;
-    for (size_t i = 0; i < to.values.size(); ++i) steps += from.values[i] != to.values[i] ? 1 : 0;
-    return steps;
-  }
-
   int64_t CtasOf(const space::Variant& variant, const Problem& problem) const {
     const auto recipe = space::RecipeFor(variant, problem, device_);
     return recipe.ok() ? space::GeometryOf(*recipe, attune::v1::Resources(), device_).ctas() : 0;
@@ -153,17 +129,64 @@ class Model : public AnswerRule {
   }
 
   const Among among_;
-  const std::shared_ptr<ShapeModel> model_;
+  const std::shared_ptr<SharedModel> model_;
   const Families families_;
   const attune::v1::Device device_;
   std::vector<const TunedProblem*> tuned_;
 };
 
+class Forecasting : public AnswerRule {
+ public:
+  Forecasting(std::shared_ptr<SharedModel> model, const Families& families, const attune::v1::Device& device)
+      : model_(ModelRule(Among::kNearWinners, std::move(model), families, device)),
+        served_(ServedRule(families, device)) {}
+
+  std::string name() const override { return "forecast, else NEAREST, else HEURISTIC"; }
+  void Learn(const std::vector<const TunedProblem*>& tuned) override {
+    tuned_ = tuned;
+    model_->Learn(tuned);
+    served_->Learn(tuned);
+  }
+  std::optional<RuleAnswer> Answer(const Choices& choices) const override {
+    const bool like = std::any_of(tuned_.begin(), tuned_.end(), [&](const TunedProblem* one) {
+      return forecast::IsLike(one->choices.problem, choices.problem);
+    });
+    return (like ? model_ : served_)->Answer(choices);
+  }
+
+ private:
+  const std::unique_ptr<AnswerRule> model_, served_;
+  std::vector<const TunedProblem*> tuned_;
+};
+
 }  // namespace
+
+void SharedModel::Learn(const std::vector<const TunedProblem*>& tuned) {
+  if (model_.has_value() && tuned == learned_) return;
+  learned_ = tuned;
+  std::vector<forecast::TunedShape> shapes;
+  for (const TunedProblem* one : tuned) {
+    forecast::TunedShape& shape = shapes.emplace_back();
+    shape.problem = one->choices.problem;
+    for (size_t variant : one->fastest_first) {
+      shape.rows.push_back({one->choices.features[variant], one->us[variant]});
+    }
+  }
+  model_.emplace(forecast::ShapeModel::Fit(columns_, device_, shapes));
+}
+
+std::vector<double> SharedModel::Expect(const Choices& choices) const {
+  return model_->Expect(choices.problem, choices.features);
+}
+
+std::unique_ptr<AnswerRule> ForecastRule(std::shared_ptr<SharedModel> model, const Families& families,
+                                         const attune::v1::Device& device) {
+  return std::make_unique<Forecasting>(std::move(model), families, device);
+}
 
 std::unique_ptr<AnswerRule> NeighboursMeanRule() { return std::make_unique<NeighboursMean>(); }
 
-std::unique_ptr<AnswerRule> ModelRule(Among among, std::shared_ptr<ShapeModel> model, const Families& families,
+std::unique_ptr<AnswerRule> ModelRule(Among among, std::shared_ptr<SharedModel> model, const Families& families,
                                       const attune::v1::Device& device) {
   return std::make_unique<Model>(among, std::move(model), families, device);
 }

@@ -135,10 +135,9 @@ std::vector<std::unique_ptr<AnswerRule>> EveryRule(const std::vector<std::string
   rules.push_back(ServedRule(families, device));
   rules.push_back(ShippedRule(families, device));
   rules.push_back(NeighboursMeanRule());
-  const auto model = std::make_shared<ShapeModel>(columns, device);
-  for (Among among : {Among::kNearWinners, Among::kAll, Among::kAllOfLike}) {
-    rules.push_back(ModelRule(among, model, families, device));
-  }
+  const auto model = std::make_shared<SharedModel>(columns, device);
+  for (Among among : {Among::kNearWinners, Among::kAll}) rules.push_back(ModelRule(among, model, families, device));
+  rules.push_back(ForecastRule(model, families, device));
   return rules;
 }
 

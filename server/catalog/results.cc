@@ -46,8 +46,8 @@ constexpr size_t kReadAtOnce = 500;  // answers; nobody else changes any meanwhi
 
 class StoredResults : public Results {
  public:
-  StoredResults(store::Store& store, const Host& host, CodeSupply* supply)
-      : store_(store), host_(host), supply_(supply) {}
+  StoredResults(store::Store& store, const Host& host, CodeSupply* supply, Forecasts* forecasts)
+      : store_(store), host_(host), supply_(supply), forecasts_(forecasts) {}
 
   absl::Status Load() {
     PublishShipped();
@@ -127,7 +127,10 @@ class StoredResults : public Results {
     return VariantsNearby(Known({"", device.fingerprint(), policy}), problem, device, most);
   }
 
-  uint64_t version() const override { return answers_.version() + (supply_ == nullptr ? 0 : supply_->version()); }
+  uint64_t version() const override {
+    return answers_.version() + (supply_ == nullptr ? 0 : supply_->version()) +
+           (forecasts_ == nullptr ? 0 : forecasts_->version());
+  }
 
   absl::StatusOr<std::optional<v1::Incumbent>> Served(const ResultKey& key) override {
     absl::StatusOr<v1::Incumbent> incumbent = store_.GetIncumbent(key.problem_text, key.device_class, key.policy);
@@ -227,6 +230,7 @@ class StoredResults : public Results {
     }
     const v1::Device* const device = cards.front();
     if (Acceptable(request, v1::PROVENANCE_NEAREST)) {
+      if (AnswerPtr answer = Expected(request, problem, key, *device); answer != nullptr) return answer;
       AnswerPtr answer = answers_.Derived(key, NameOf("nearest"), [&] {
         return MakeNearest(Known(key), problem, *device, key.policy, host_, supply_);
       });
@@ -240,6 +244,18 @@ class StoredResults : public Results {
       tried.push_back("no kernel family has a variant for it");
     }
     return nullptr;
+  }
+
+  // What is expected to be the fastest; null where nothing is, and where lengths are asked for besides, which it does
+  // not hold for.
+  AnswerPtr Expected(const v1::GetBestRequest& request, const Problem& problem, const ResultKey& key,
+                     const v1::Device& device) {
+    if (forecasts_ == nullptr || request.include_domains()) return nullptr;
+    const std::optional<Forecast> forecast = forecasts_->Ask(problem, device, key.policy);
+    if (!forecast.has_value()) return nullptr;
+    return answers_.Derived(key, NameOf(absl::StrCat("expected ", forecast->variant.ToText())), [&] {
+      return MakeExpected(Known(key), *forecast, problem, device, key.policy, host_, supply_);
+    });
   }
 
   // An answer that has the domains of `answer`, null for a miss, and nothing else.
@@ -435,7 +451,8 @@ class StoredResults : public Results {
 
   store::Store& store_;
   const Host& host_;
-  CodeSupply* const supply_;  // may be null
+  CodeSupply* const supply_;    // may be null
+  Forecasts* const forecasts_;  // may be null
   Answers answers_;
   mutable std::mutex shipping_;             // guards shipped_; held for no longer than a pointer is copied
   std::shared_ptr<const Shipped> shipped_;  // as of Load
@@ -448,15 +465,16 @@ class StoredResults : public Results {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Results>> Results::Load(store::Store& store, const Host& host, CodeSupply* supply) {
-  auto results = std::make_unique<StoredResults>(store, host, supply);
+absl::StatusOr<std::unique_ptr<Results>> Results::Load(store::Store& store, const Host& host, CodeSupply* supply,
+                                                       Forecasts* forecasts) {
+  auto results = std::make_unique<StoredResults>(store, host, supply, forecasts);
   if (absl::Status status = results->Load(); !status.ok()) return status;
   return results;
 }
 
 std::unique_ptr<Results> LoadFromCopy(const served::v1::Copy& copy, store::Store& store, const Host& host,
-                                      CodeSupply* supply) {
-  auto results = std::make_unique<StoredResults>(store, host, supply);
+                                      CodeSupply* supply, Forecasts* forecasts) {
+  auto results = std::make_unique<StoredResults>(store, host, supply, forecasts);
   results->LoadCopy(copy);
   return results;
 }

@@ -19,6 +19,7 @@
 #include "attune/v1/service.pb.h"
 #include "proto/attune/problem.h"
 #include "server/catalog/answers/code_supply.h"
+#include "server/catalog/answers/forecasts.h"
 #include "server/catalog/host.h"
 #include "server/catalog/result_key.h"
 #include "server/space/space.h"
@@ -29,10 +30,10 @@ namespace attune::catalog {
 // Thread-safe. Look-ups touch no disk unless the artifact is asked for.
 class Results {
  public:
-  // Reads every incumbent. Store, host and supply outlive it. Without a supply, answers that nobody tuned have what
-  // code there happens to be.
+  // Reads every incumbent. All outlive it. Without a supply, answers that nobody tuned have what code there happens to
+  // be; without forecasts, those that are near are what is served nearest.
   static absl::StatusOr<std::unique_ptr<Results>> Load(store::Store& store, const Host& host,
-                                                       CodeSupply* supply = nullptr);
+                                                       CodeSupply* supply = nullptr, Forecasts* forecasts = nullptr);
   virtual ~Results() = default;
 
   // EXACT or TIE; STALE; NEAREST; HEURISTIC, whichever comes first and is acceptable. NotFound when none is, with what

@@ -43,10 +43,12 @@ absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(const FrontendMeans& means,
   if (means.settings.on_miss != "off") {
     front->supply = std::make_unique<trials::CodeOnDemand>(means.store, *front->compiler, front->host);
   }
+  front->forecaster = std::make_unique<forecast::Forecaster>(means.store, front->host);
   if (means.copy != nullptr) {
-    front->results = catalog::LoadFromCopy(*means.copy, means.store, front->host, front->supply.get());
+    front->results =
+        catalog::LoadFromCopy(*means.copy, means.store, front->host, front->supply.get(), front->forecaster.get());
   } else {
-    auto results = catalog::Results::Load(means.store, front->host, front->supply.get());
+    auto results = catalog::Results::Load(means.store, front->host, front->supply.get(), front->forecaster.get());
     if (!results.ok()) return results.status();
     front->results = *std::move(results);
   }

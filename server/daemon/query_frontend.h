@@ -17,6 +17,7 @@
 #include "server/catalog/results.h"
 #include "server/daemon/exposed_metrics.h"
 #include "server/daemon/settings.h"
+#include "server/forecast/forecaster.h"
 #include "server/jobs/pending_tuner.h"
 #include "server/service/access_service.h"
 #include "server/service/attune_service.h"
@@ -41,6 +42,7 @@ struct QueryFrontend {
   std::unique_ptr<submit::Submissions> submissions;
   std::unique_ptr<supervisor::CompilePool> compiler;
   std::unique_ptr<trials::CodeOnDemand> supply;  // null with --on_miss=off
+  std::unique_ptr<forecast::Forecaster> forecaster;
   std::unique_ptr<catalog::Results> results;
   std::unique_ptr<catalog::Misses> misses;
   jobs::PendingTuner tuner;
@@ -53,6 +55,7 @@ struct QueryFrontend {
   // Calls in flight have `grace` to end; those that wait for code end at once.
   void Close(absl::Duration grace) {
     if (supply != nullptr) supply->Shutdown();
+    forecaster->Shutdown();
     server->Shutdown(grace);
   }
 };

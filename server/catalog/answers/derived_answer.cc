@@ -180,6 +180,28 @@ AnswerPtr MakeNearest(std::vector<AnswerPtr> known, const Problem& problem, cons
   return unadvised;
 }
 
+AnswerPtr MakeExpected(std::vector<AnswerPtr> known, const Forecast& forecast, const Problem& problem,
+                       const v1::Device& device, v1::Policy policy, const Host& host, const CodeSupply* supply) {
+  const std::shared_ptr<Answer> answer = Derive(forecast.variant, problem, device, policy, host);
+  if (answer == nullptr || (supply != nullptr && supply->IsUseless(answer->compile_key))) return nullptr;
+  v1::GetBestResponse& response = answer->response;
+  response.set_provenance(v1::PROVENANCE_NEAREST);
+  *response.mutable_geometry() =
+      space::GeometryOf(response.recipe(), ResourcesOf(store::CompiledArtifact(), response.recipe()), device);
+  std::string detail = absl::StrCat("expected to be the fastest of ", forecast.among, " variants, from the trials of ",
+                                    forecast.problems, " problems");
+  for (const auto& [distance, source] : NearestFirst(std::move(known), problem, device)) {
+    if (IsShipped(*source) || source->response.timing().median_us() <= 0) continue;
+    absl::StrAppend(&detail, ", the nearest of them ", ToText(source->problem));
+    *response.mutable_predicted() =
+        PredictTime({problem, response.geometry().ctas()}, source->response.timing().median_us(),
+                    {source->problem, source->response.geometry().ctas()}, device);
+    break;
+  }
+  response.set_provenance_detail(detail);
+  return answer;
+}
+
 absl::StatusOr<space::Variant> HeuristicVariant(const std::vector<std::shared_ptr<const space::Family>>& families,
                                                 const Problem& problem, const v1::Device& device,
                                                 const space::Accepted& accepted) {

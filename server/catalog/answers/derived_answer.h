@@ -11,6 +11,7 @@
 #include "proto/attune/problem.h"
 #include "server/catalog/answers/answer.h"
 #include "server/catalog/answers/code_supply.h"
+#include "server/catalog/answers/forecasts.h"
 #include "server/catalog/host.h"
 #include "server/space/space.h"
 
@@ -22,6 +23,11 @@ namespace attune::catalog {
 // from far away to a guess of another family.
 AnswerPtr MakeNearest(std::vector<AnswerPtr> known, const Problem& problem, const v1::Device& device, v1::Policy policy,
                       const Host& host, const CodeSupply* supply);
+
+// The variant that is expected to be the fastest, as a NEAREST answer; null where it has no recipe, or `supply` (null:
+// nobody) knows its code to be useless. `known` as for MakeNearest: the time is predicted from the nearest of them.
+AnswerPtr MakeExpected(std::vector<AnswerPtr> known, const Forecast& forecast, const Problem& problem,
+                       const v1::Device& device, v1::Policy policy, const Host& host, const CodeSupply* supply);
 
 // What near problems are served, nearest first, re-fitted to this one where that makes it advisable: at most `most`
 // variants, each once, and feasible.

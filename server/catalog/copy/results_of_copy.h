@@ -15,7 +15,7 @@ namespace attune::catalog {
 // As Results::Load, from `copy`: the store is not asked for incumbents and baselines before Reload, which exchanges all
 // answers for those of the store once it is there. Until then each answer says that it comes from a copy, and of when.
 std::unique_ptr<Results> LoadFromCopy(const served::v1::Copy& copy, store::Store& store, const Host& host,
-                                      CodeSupply* supply = nullptr);
+                                      CodeSupply* supply = nullptr, Forecasts* forecasts = nullptr);
 
 }  // namespace attune::catalog
 

@@ -1,0 +1,54 @@
+// A model of variants over problems of every shape: which will be fastest for one that nobody tuned.
+//
+// Trees (tree_ensemble.h) learn ln(time), each problem's less what its fastest tenth takes, from a variant's features,
+// how its work items fill the SMs (schedule.h), which no tree could guess of a shape that it has not seen, and the
+// problem's sizes and types.
+#ifndef ATTUNE_SERVER_FORECAST_SHAPE_MODEL_H_
+#define ATTUNE_SERVER_FORECAST_SHAPE_MODEL_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "attune/v1/device.pb.h"
+#include "proto/attune/problem.h"
+#include "server/forecast/schedule.h"
+#include "server/search/tree_ensemble.h"
+
+namespace attune::forecast {
+
+// The right and timed variants of a problem.
+struct TunedShape {
+  struct Row {
+    std::vector<double> features;  // as search::FeatureColumns gives them
+    double us = 0;
+  };
+  Problem problem;
+  std::vector<Row> rows;
+};
+
+class ShapeModel {
+ public:
+  // Of fewer, their fastest may be far from what is to be had.
+  static constexpr size_t kLeastRows = 20;
+
+  // `names` are those of the features. Shapes without rows say nothing.
+  static ShapeModel Fit(std::vector<std::string> names, const v1::Device& device,
+                        const std::vector<TunedShape>& shapes);
+
+  // ln(time) of each variant of a problem, by its features, but for what all of the problem's share.
+  std::vector<double> Expect(const Problem& problem, const std::vector<std::vector<double>>& variants) const;
+
+ private:
+  ShapeModel(std::vector<std::string> names, const v1::Device& device) : names_(std::move(names)), device_(device) {}
+
+  std::vector<double> Row(const std::vector<double>& features, const Problem& problem, Schedules& schedules) const;
+
+  std::vector<std::string> names_;
+  v1::Device device_;
+  search::TreeEnsemble trees_;
+};
+
+}  // namespace attune::forecast
+
+#endif  // ATTUNE_SERVER_FORECAST_SHAPE_MODEL_H_
