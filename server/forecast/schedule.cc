@@ -14,6 +14,7 @@ namespace {
 constexpr double kStart = 1;        // steps, for beginning an item
 constexpr int64_t kMostWaves = 64;  // from there on the last one does not matter
 constexpr int64_t kMostResident = 16;
+constexpr int64_t kMostItems = 1 << 20;  // of a head: no more are listed
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -131,6 +132,9 @@ std::vector<double> Schedules::Columns(absl::Span<const std::string> names, absl
   work.splits = static_cast<int64_t>(named("KV_SPLITS", 1));
   work.longest_first = named("LONGEST_FIRST", 0) > 0;
   work.resident = std::min<int64_t>(kMostResident, static_cast<int64_t>(named("resident", 1)));
+  if (CeilDiv(problem_.seq_q * work.pack, work.block_m) > kMostItems / work.splits) {
+    return std::vector<double>(ColumnNames().size(), search::kMissing);
+  }
   const Schedule& schedule = Of(work);
   const auto sms = static_cast<double>(sms_);
   const auto resident = static_cast<double>(work.resident);

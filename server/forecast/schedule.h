@@ -49,7 +49,8 @@ class Schedules {
   const Schedule& Of(const WorkItems& work);
 
   // The names of what a model is given of a schedule, and these of a variant with such features: `names` are those of
-  // `features`. All search::kMissing where its family has no BLOCK_M and BLOCK_N.
+  // `features`. All search::kMissing where its family has no BLOCK_M and BLOCK_N, and of more items a head than are
+  // worth listing.
   static const std::vector<std::string>& ColumnNames();
   std::vector<double> Columns(absl::Span<const std::string> names, absl::Span<const double> features);
 

@@ -80,6 +80,8 @@ TEST(Schedule, ColumnsAreOfTheFamilysNames) {
   EXPECT_THAT(schedules.Columns(names, std::vector<double>{64, 64, 2, 4}),
               ElementsAre(2.4, 5, 10, 15.0 * 5 / 60, 10.0 * 2 / 15, waste, waste * 20 / 15, 8));
   EXPECT_THAT(schedules.Columns(names, std::vector<double>{64, search::kMissing, 2, 4}), Each(search::kMissing));
+  Schedules longest(*ParseProblem("b1.h1.q1048577.d64.f16"), 5);
+  EXPECT_THAT(longest.Columns(names, std::vector<double>{1, 64, 2, 4}), Each(search::kMissing));
 }
 
 }  // namespace
