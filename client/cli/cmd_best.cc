@@ -36,7 +36,6 @@ absl::StatusOr<BestQuery> ToQuery(const Session& session, const BestArguments& a
   query.policy = session.policy();
   if (arguments.exact) query.acceptable = {v1::PROVENANCE_EXACT, v1::PROVENANCE_TIE};
   query.include_artifact = !arguments.artifact.empty();
-  query.include_domains = true;
   query.objective = arguments.objective;
   return query;
 }
@@ -61,6 +60,13 @@ absl::StatusOr<AnswerPtr> FromSnapshot(const std::string& path, bool is_default,
                                           query.device_id, ", policy ", attune::Word(query.policy)));
 }
 
+bool WasTuned(v1::Provenance provenance) {
+  return provenance == v1::PROVENANCE_EXACT || provenance == v1::PROVENANCE_TIE || provenance == v1::PROVENANCE_STALE;
+}
+
+// With the lengths that it holds for, where it was tuned. Of an answer that nobody tuned it would be what is nearest
+// that comes with ranges, and not what is expected to be the fastest, which holds for its own lengths alone; and a
+// second call would be a second miss.
 absl::StatusOr<AnswerPtr> Ask(Session& session, const BestArguments& arguments, const Problem& problem) {
   const absl::StatusOr<BestQuery> valid = ToQuery(session, arguments, problem);
   if (!valid.ok()) return valid.status();
@@ -69,7 +75,12 @@ absl::StatusOr<AnswerPtr> Ask(Session& session, const BestArguments& arguments, 
   if (arguments.offline) return FromSnapshot(session.snapshot_path(), /*is_default=*/true, query);
   const auto client = session.client();
   if (!client.ok()) return client.status();
-  return (*client)->GetBest(query);
+  absl::StatusOr<AnswerPtr> answer = (*client)->GetBest(query);
+  if (!answer.ok() || !WasTuned((*answer)->provenance())) return answer;
+  BestQuery with_ranges = query;
+  with_ranges.include_domains = true;
+  absl::StatusOr<AnswerPtr> ranged = (*client)->GetBest(with_ranges);
+  return ranged.ok() ? ranged : answer;
 }
 
 // "~" before what is predicted.

@@ -143,7 +143,8 @@ TEST_F(ForecasterTest, IsTheAnswerWhereNobodyTunedButNotForLengths) {
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_EQ(answer->provenance(), v1::PROVENANCE_NEAREST);
   EXPECT_THAT(answer->provenance_detail(), HasSubstr("expected to be the fastest of "));
-  EXPECT_THAT(answer->provenance_detail(), HasSubstr("from the trials of 4 problems, the nearest of them b1.h8.q512"));
+  EXPECT_THAT(answer->provenance_detail(),
+              HasSubstr("from the trials of 4 problems; its time is predicted from b1.h8.q512.d64.f16"));
   EXPECT_GT(answer->predicted().us(), 0);
   EXPECT_TRUE(answer->has_recipe());
   request.set_include_domains(true);

@@ -192,7 +192,7 @@ AnswerPtr MakeExpected(std::vector<AnswerPtr> known, const Forecast& forecast, c
                                     forecast.problems, " problems");
   for (const auto& [distance, source] : NearestFirst(std::move(known), problem, device)) {
     if (IsShipped(*source) || source->response.timing().median_us() <= 0) continue;
-    absl::StrAppend(&detail, ", the nearest of them ", ToText(source->problem));
+    absl::StrAppend(&detail, "; its time is predicted from ", ToText(source->problem));
     *response.mutable_predicted() =
         PredictTime({problem, response.geometry().ctas()}, source->response.timing().median_us(),
                     {source->problem, source->response.geometry().ctas()}, device);
