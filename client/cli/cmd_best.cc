@@ -20,6 +20,7 @@ struct BestArguments {
   bool offline = false;
   std::string snapshot;
   bool exact = false;
+  bool ranges = false;
   std::string wait;
   v1::Objective objective = v1::OBJECTIVE_TIME;
 };
@@ -36,6 +37,7 @@ absl::StatusOr<BestQuery> ToQuery(const Session& session, const BestArguments& a
   query.policy = session.policy();
   if (arguments.exact) query.acceptable = {v1::PROVENANCE_EXACT, v1::PROVENANCE_TIE};
   query.include_artifact = !arguments.artifact.empty();
+  query.include_domains = arguments.ranges;
   query.objective = arguments.objective;
   return query;
 }
@@ -60,13 +62,6 @@ absl::StatusOr<AnswerPtr> FromSnapshot(const std::string& path, bool is_default,
                                           query.device_id, ", policy ", attune::Word(query.policy)));
 }
 
-bool WasTuned(v1::Provenance provenance) {
-  return provenance == v1::PROVENANCE_EXACT || provenance == v1::PROVENANCE_TIE || provenance == v1::PROVENANCE_STALE;
-}
-
-// With the lengths that it holds for, where it was tuned. Of an answer that nobody tuned it would be what is nearest
-// that comes with ranges, and not what is expected to be the fastest, which holds for its own lengths alone; and a
-// second call would be a second miss.
 absl::StatusOr<AnswerPtr> Ask(Session& session, const BestArguments& arguments, const Problem& problem) {
   const absl::StatusOr<BestQuery> valid = ToQuery(session, arguments, problem);
   if (!valid.ok()) return valid.status();
@@ -75,12 +70,7 @@ absl::StatusOr<AnswerPtr> Ask(Session& session, const BestArguments& arguments, 
   if (arguments.offline) return FromSnapshot(session.snapshot_path(), /*is_default=*/true, query);
   const auto client = session.client();
   if (!client.ok()) return client.status();
-  absl::StatusOr<AnswerPtr> answer = (*client)->GetBest(query);
-  if (!answer.ok() || !WasTuned((*answer)->provenance())) return answer;
-  BestQuery with_ranges = query;
-  with_ranges.include_domains = true;
-  absl::StatusOr<AnswerPtr> ranged = (*client)->GetBest(with_ranges);
-  return ranged.ok() ? ranged : answer;
+  return (*client)->GetBest(query);
 }
 
 // "~" before what is predicted.
@@ -150,6 +140,9 @@ Action AddBest(CLI::App& app) {
       "What it is to be the best by: time (the default), energy (joules a run) or edp (energy-delay product), as "
       "far as tune --objective has measured it; else the fastest, and the provenance says why");
   app.add_flag("--exact", arguments->exact, "Accept only what was tuned for this very problem and is not stale");
+  app.add_flag("--ranges", arguments->ranges,
+               "Say also for which lengths and batches the answer holds; a shape that nobody tuned is then answered by "
+               "what is nearest, since what is expected to be the fastest holds for one shape");
   app.add_flag("--offline", arguments->offline, "Answer from the snapshot that was imported; ask no server");
   app.add_option("--snapshot", arguments->snapshot, "Answer from this snapshot file; ask no server");
   return [arguments](Session& session) { return RunBest(session, *arguments); };
