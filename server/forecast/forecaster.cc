@@ -100,8 +100,8 @@ class Forecaster::Worker {
 
  private:
   struct Model {
-    std::string served;  // the incumbents that it was fitted to
-    absl::Duration looked;
+    std::string served;                                          // the incumbents that it was fitted to
+    std::optional<absl::Duration> looked;                        // when somebody last looked whether these are served
     std::vector<std::shared_ptr<const space::Family>> families;  // of which something was timed
     std::vector<Problem> problems;
     std::vector<space::Variant> winners;  // kWinners of each problem, each once
@@ -148,14 +148,15 @@ class Forecaster::Worker {
   const Model& ModelFor(const Wanted& wanted) {
     Model& model = models_[wanted.Class()];
     const absl::Duration now = SteadyNow();
-    if (!model.served.empty() && now - model.looked < state_.options.hold) return model;
+    if (model.looked.has_value() && now - *model.looked < state_.options.hold) return model;
     store::IncumbentFilter filter;
     filter.device_class = wanted.device.fingerprint();
     filter.policy = wanted.policy;
     const auto served =
         state_.store.ListIncumbents(filter, static_cast<int>(state_.options.most_shapes), /*page_token=*/"");
     if (!served.ok()) {
-      LogWarning("no forecast: the store cannot be read", {{"reason", served.status().message()}});
+      LogWarning("no new forecasts: the store cannot be read", {{"reason", served.status().message()}});
+      model.looked = now;
       return model;
     }
     std::string names = "served:";
