@@ -114,6 +114,7 @@ class Model : public AnswerRule {
     if (guess.ok()) add(*guess);
     return {found.begin(), found.end()};
   }
+
   int64_t CtasOf(const space::Variant& variant, const Problem& problem) const {
     const auto recipe = space::RecipeFor(variant, problem, device_);
     return recipe.ok() ? space::GeometryOf(*recipe, attune::v1::Resources(), device_).ctas() : 0;

@@ -1,23 +1,18 @@
 #include "client/replay/likeness.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <utility>
 
+#include "server/catalog/answers/problem_distance.h"
+
 namespace attune::replay {
-namespace {
-
-double OctavesApart(int64_t a, int64_t b) {
-  return std::abs(std::log2(static_cast<double>(a) / static_cast<double>(b)));
-}
-
-}  // namespace
 
 double Unlikeness(const Problem& a, const Problem& b) {
-  double sum = OctavesApart(a.batch * a.heads_q, b.batch * b.heads_q) +
-               OctavesApart(a.heads_q * b.heads_kv, b.heads_q * a.heads_kv) + OctavesApart(a.seq_q, b.seq_q) +
-               OctavesApart(a.seq_kv, b.seq_kv) + 2 * OctavesApart(a.head_dim, b.head_dim);
+  using catalog::Octaves;
+  double sum = Octaves(a.batch * a.heads_q, b.batch * b.heads_q) +
+               Octaves(a.heads_q * b.heads_kv, b.heads_q * a.heads_kv) + Octaves(a.seq_q, b.seq_q) +
+               Octaves(a.seq_kv, b.seq_kv) + 2 * Octaves(a.head_dim, b.head_dim);
   if (a.mask != b.mask) sum += 1;
   if (a.kv_dtype != b.kv_dtype) sum += 1;
   if ((a.softcap > 0) != (b.softcap > 0)) sum += 1;

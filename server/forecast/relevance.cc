@@ -1,15 +1,16 @@
 #include "server/forecast/relevance.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
+
+#include "server/catalog/answers/problem_distance.h"
 
 namespace attune::forecast {
 namespace {
 
-constexpr double kFarthestLike = 6;  // octaves
+using catalog::Octaves;
 
-double Octaves(int64_t a, int64_t b) { return std::abs(std::log2(static_cast<double>(a) / static_cast<double>(b))); }
+constexpr double kFarthestLike = 6;  // octaves
 
 int64_t SeenKeys(const Problem& problem) {
   if (problem.mask != v1::MASK_WINDOW) return problem.seq_kv;

@@ -1,14 +1,9 @@
 #include "server/catalog/answers/problem_distance.h"
 
 #include <cmath>
-#include <cstdint>
 
 namespace attune::catalog {
-namespace {
-
 double Octaves(int64_t a, int64_t b) { return std::abs(std::log2(static_cast<double>(a) / static_cast<double>(b))); }
-
-}  // namespace
 
 std::optional<double> Distance(const Problem& a, const Problem& b) {
   if (a.head_dim != b.head_dim || a.dtype != b.dtype || a.kv_dtype != b.kv_dtype || a.mask != b.mask)

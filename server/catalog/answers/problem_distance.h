@@ -2,11 +2,15 @@
 #ifndef ATTUNE_SERVER_CATALOG_PROBLEM_DISTANCE_H_
 #define ATTUNE_SERVER_CATALOG_PROBLEM_DISTANCE_H_
 
+#include <cstdint>
 #include <optional>
 
 #include "proto/attune/problem.h"
 
 namespace attune::catalog {
+
+// How far apart two lengths or counts, above 0, are: |log2 of their ratio|.
+double Octaves(int64_t a, int64_t b);
 
 // How far apart two problems are, in octaves: the sum over batch * heads_q, heads_q / heads_kv, seq_q and seq_kv of
 // |log2 of their ratio|. nullopt when a
