@@ -316,9 +316,12 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
                       .submission_times = {.trial = settings.submission_trial_timeout, .all = settings.submission_time},
                       .tools = tools.get(),
                       .profile_time = settings.profile_time,
-                      .metrics = metrics->jobs()});
+                      .metrics = metrics->jobs(),
+                      .models = (*front)->forecaster.get()});
   if (!tuning.ok()) return tuning.status();
   jobs::Tuner& tuner = (*tuning)->tuner();
+  // Learned from before the first search begins, where that takes a few seconds to come.
+  for (const v1::Device& device : (*front)->host.devices) (*front)->forecaster->Model(device, v1::POLICY_HOT);
   const auto join = [&]() -> absl::Status {
     if (beat == nullptr) {
       absl::StatusOr<std::unique_ptr<HostBeat>> started =

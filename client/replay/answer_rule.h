@@ -10,7 +10,7 @@
 
 #include "attune/v1/device.pb.h"
 #include "client/replay/tuned_problem.h"
-#include "server/forecast/shape_model.h"
+#include "server/forecast/class_model.h"
 #include "server/space/space.h"
 
 namespace attune::replay {
@@ -41,30 +41,33 @@ std::unique_ptr<AnswerRule> ShippedRule(const Families& families, const attune::
 // The variant that the five most alike problems found fastest on average, of those that most of them have timed.
 std::unique_ptr<AnswerRule> NeighboursMeanRule();
 
-// A forecast::ShapeModel of the tuned problems. Rules share one, so that it is fitted once.
+forecast::ClassModel ClassModelOf(const std::vector<const TunedProblem*>& tuned, const Families& families,
+                                  const attune::v1::Device& device, size_t least = forecast::ShapeModel::kLeastRows);
+
+// A forecast::ClassModel of the tuned problems. Rules share one, so that it is fitted once.
 class SharedModel {
  public:
-  SharedModel(std::vector<std::string> columns, const attune::v1::Device& device)
-      : columns_(std::move(columns)), device_(device) {}
+  // `least`: as ClassModel has it.
+  SharedModel(Families families, const attune::v1::Device& device, size_t least = forecast::ShapeModel::kLeastRows)
+      : families_(std::move(families)), device_(device), least_(least) {}
   // Nothing, where it is what was learned last.
   void Learn(const std::vector<const TunedProblem*>& tuned);
-  // As ShapeModel::Expect.
-  std::vector<double> Expect(const Choices& choices) const;
+  const forecast::ClassModel& model() const { return *model_; }
 
  private:
-  const std::vector<std::string> columns_;
+  const Families families_;
   const attune::v1::Device device_;
+  const size_t least_;
   std::vector<const TunedProblem*> learned_;
-  std::optional<forecast::ShapeModel> model_;
+  std::optional<forecast::ClassModel> model_;
 };
 
-// Which variants a model chooses among: all that are recorded; or what the tuned problems found fastest, the ten best
-// of each re-fitted, and the guess.
+// Which variants a model chooses among: all that are recorded; or those of them that ClassModel::Ranked has.
 enum class Among { kAll, kNearWinners };
-std::unique_ptr<AnswerRule> ModelRule(Among among, std::shared_ptr<SharedModel> model, const Families& families,
+std::unique_ptr<AnswerRule> ModelRule(Among among, std::shared_ptr<SharedModel> model,
                                       const attune::v1::Device& device);
 // What a daemon answers that has tuned the problems (forecast::Forecaster): by the model, among near winners, where one
-// of them is like it (forecast::IsLike), else as ServedRule.
+// of them is like it (ClassModel::Covers), else as ServedRule.
 std::unique_ptr<AnswerRule> ForecastRule(std::shared_ptr<SharedModel> model, const Families& families,
                                          const attune::v1::Device& device);
 

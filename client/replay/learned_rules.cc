@@ -1,21 +1,16 @@
 // Candidates for what the daemon could answer by.
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <set>
 #include <utility>
 
 #include "client/replay/answer_rule.h"
 #include "client/replay/likeness.h"
-#include "server/catalog/answers/derived_answer.h"
 #include "server/catalog/answers/predicted_time.h"
-#include "server/forecast/relevance.h"
 
 namespace attune::replay {
 namespace {
 
 constexpr size_t kMostNeighbours = 5;
-constexpr size_t kWinners = 10;  // of each tuned problem
 
 class NeighboursMean : public AnswerRule {
  public:
@@ -64,8 +59,8 @@ class NeighboursMean : public AnswerRule {
 
 class Model : public AnswerRule {
  public:
-  Model(Among among, std::shared_ptr<SharedModel> model, Families families, const attune::v1::Device& device)
-      : among_(among), model_(std::move(model)), families_(std::move(families)), device_(device) {}
+  Model(Among among, std::shared_ptr<SharedModel> model, const attune::v1::Device& device)
+      : among_(among), model_(std::move(model)), device_(device) {}
 
   std::string name() const override { return among_ == Among::kAll ? "model" : "model of near winners"; }
   void Learn(const std::vector<const TunedProblem*>& tuned) override {
@@ -74,45 +69,26 @@ class Model : public AnswerRule {
   }
 
   std::optional<RuleAnswer> Answer(const Choices& choices) const override {
-    const auto guess = catalog::HeuristicVariant(families_, choices.problem, device_);
-    std::optional<size_t> best;
-    double least = std::numeric_limits<double>::infinity();
-    const std::vector<double> expected = model_->Expect(choices);
-    for (size_t variant : Candidates(choices, guess)) {
-      if (choices.useless[variant] || (best.has_value() && expected[variant] >= least)) continue;
-      best = variant;
-      least = expected[variant];
-    }
+    const std::optional<size_t> best = among_ == Among::kAll ? OfAll(choices) : OfNearWinners(choices);
     if (!best.has_value()) return std::nullopt;
     return RuleAnswer{choices.variants[*best], Predicted(choices, choices.variants[*best])};
   }
 
  private:
-  std::vector<size_t> Candidates(const Choices& choices, const absl::StatusOr<space::Variant>& guess) const {
-    if (among_ == Among::kNearWinners) return NearWinners(choices, guess);
-    return All(choices);
-  }
-  static std::vector<size_t> All(const Choices& choices) {
-    std::vector<size_t> all(choices.variants.size());
-    for (size_t i = 0; i < all.size(); ++i) all[i] = i;
-    return all;
-  }
-  std::vector<size_t> NearWinners(const Choices& choices, const absl::StatusOr<space::Variant>& guess) const {
-    std::set<size_t> found;
-    const auto add = [&](const space::Variant& variant) {
-      const auto it = choices.by_text.find(variant.ToText());
-      if (it != choices.by_text.end()) found.insert(it->second);
-    };
-    for (const TunedProblem* one : tuned_) {
-      for (size_t i = 0; i < std::min(kWinners, one->fastest_first.size()); ++i) {
-        const space::Variant& winner = one->choices.variants[one->fastest_first[i]];
-        add(winner);
-        const auto fitting = space::Refit(winner, choices.problem, device_);
-        if (fitting.ok()) add(*fitting);
-      }
+  std::optional<size_t> OfAll(const Choices& choices) const {
+    std::optional<size_t> best;
+    const std::vector<double> expected = model_->model().Expect(choices.problem, choices.variants);
+    for (size_t i = 0; i < choices.variants.size(); ++i) {
+      if (!choices.useless[i] && (!best.has_value() || expected[i] < expected[*best])) best = i;
     }
-    if (guess.ok()) add(*guess);
-    return {found.begin(), found.end()};
+    return best;
+  }
+  std::optional<size_t> OfNearWinners(const Choices& choices) const {
+    for (const space::Variant& variant : model_->model().Ranked(choices.problem)) {
+      const auto it = choices.by_text.find(variant.ToText());
+      if (it != choices.by_text.end() && !choices.useless[it->second]) return it->second;
+    }
+    return std::nullopt;
   }
 
   int64_t CtasOf(const space::Variant& variant, const Problem& problem) const {
@@ -131,7 +107,6 @@ class Model : public AnswerRule {
 
   const Among among_;
   const std::shared_ptr<SharedModel> model_;
-  const Families families_;
   const attune::v1::Device device_;
   std::vector<const TunedProblem*> tuned_;
 };
@@ -139,45 +114,44 @@ class Model : public AnswerRule {
 class Forecasting : public AnswerRule {
  public:
   Forecasting(std::shared_ptr<SharedModel> model, const Families& families, const attune::v1::Device& device)
-      : model_(ModelRule(Among::kNearWinners, std::move(model), families, device)),
+      : shared_(std::move(model)),
+        model_(ModelRule(Among::kNearWinners, shared_, device)),
         served_(ServedRule(families, device)) {}
 
   std::string name() const override { return "forecast, else NEAREST, else HEURISTIC"; }
   void Learn(const std::vector<const TunedProblem*>& tuned) override {
-    tuned_ = tuned;
     model_->Learn(tuned);
     served_->Learn(tuned);
   }
   std::optional<RuleAnswer> Answer(const Choices& choices) const override {
-    const bool like = std::any_of(tuned_.begin(), tuned_.end(), [&](const TunedProblem* one) {
-      return forecast::IsLike(one->choices.problem, choices.problem);
-    });
-    return (like ? model_ : served_)->Answer(choices);
+    return (shared_->model().Covers(choices.problem) ? model_ : served_)->Answer(choices);
   }
 
  private:
+  const std::shared_ptr<SharedModel> shared_;
   const std::unique_ptr<AnswerRule> model_, served_;
-  std::vector<const TunedProblem*> tuned_;
 };
 
 }  // namespace
 
+forecast::ClassModel ClassModelOf(const std::vector<const TunedProblem*>& tuned, const Families& families,
+                                  const attune::v1::Device& device, size_t least) {
+  std::vector<forecast::TunedProblem> problems;
+  for (const TunedProblem* one : tuned) {
+    forecast::TunedProblem& problem = problems.emplace_back();
+    problem.problem = one->choices.problem;
+    for (size_t variant : one->fastest_first) {
+      problem.variants.push_back(one->choices.variants[variant]);
+      problem.us.push_back(one->us[variant]);
+    }
+  }
+  return forecast::ClassModel(families, device, problems, least);
+}
+
 void SharedModel::Learn(const std::vector<const TunedProblem*>& tuned) {
   if (model_.has_value() && tuned == learned_) return;
   learned_ = tuned;
-  std::vector<forecast::TunedShape> shapes;
-  for (const TunedProblem* one : tuned) {
-    forecast::TunedShape& shape = shapes.emplace_back();
-    shape.problem = one->choices.problem;
-    for (size_t variant : one->fastest_first) {
-      shape.rows.push_back({one->choices.features[variant], one->us[variant]});
-    }
-  }
-  model_.emplace(forecast::ShapeModel::Fit(columns_, device_, shapes));
-}
-
-std::vector<double> SharedModel::Expect(const Choices& choices) const {
-  return model_->Expect(choices.problem, choices.features);
+  model_.emplace(ClassModelOf(tuned, families_, device_, least_));
 }
 
 std::unique_ptr<AnswerRule> ForecastRule(std::shared_ptr<SharedModel> model, const Families& families,
@@ -187,9 +161,9 @@ std::unique_ptr<AnswerRule> ForecastRule(std::shared_ptr<SharedModel> model, con
 
 std::unique_ptr<AnswerRule> NeighboursMeanRule() { return std::make_unique<NeighboursMean>(); }
 
-std::unique_ptr<AnswerRule> ModelRule(Among among, std::shared_ptr<SharedModel> model, const Families& families,
+std::unique_ptr<AnswerRule> ModelRule(Among among, std::shared_ptr<SharedModel> model,
                                       const attune::v1::Device& device) {
-  return std::make_unique<Model>(among, std::move(model), families, device);
+  return std::make_unique<Model>(among, std::move(model), device);
 }
 
 }  // namespace attune::replay

@@ -93,7 +93,9 @@ absl::StatusOr<std::vector<RecordedSpace>> Load(const SpaceArguments& arguments)
     spaces.back().field.neighbours.push_back(NeighbourOf(SyntheticSpace(options), 1));
   }
   for (RecordedSpace& space : spaces) {
-    if (!arguments.warm && arguments.begin_with.empty()) space.field.likely.guesses.clear();
+    if (arguments.warm) continue;
+    space.field.expected.clear();
+    if (arguments.begin_with.empty()) space.field.likely.guesses.clear();
   }
   if (spaces.empty()) return absl::InvalidArgumentError("name recordings, or spaces to make with --synthetic");
   return spaces;

@@ -127,16 +127,15 @@ std::string Section(absl::string_view title, const AnswerTable& table) {
 
 }  // namespace
 
-std::vector<std::unique_ptr<AnswerRule>> EveryRule(const std::vector<std::string>& columns, const Families& families,
-                                                   const attune::v1::Device& device) {
+std::vector<std::unique_ptr<AnswerRule>> EveryRule(const Families& families, const attune::v1::Device& device) {
   std::vector<std::unique_ptr<AnswerRule>> rules;
   rules.push_back(HeuristicRule(families, device));
   rules.push_back(NearestRule(families, device));
   rules.push_back(ServedRule(families, device));
   rules.push_back(ShippedRule(families, device));
   rules.push_back(NeighboursMeanRule());
-  const auto model = std::make_shared<SharedModel>(columns, device);
-  for (Among among : {Among::kNearWinners, Among::kAll}) rules.push_back(ModelRule(among, model, families, device));
+  const auto model = std::make_shared<SharedModel>(families, device);
+  for (Among among : {Among::kNearWinners, Among::kAll}) rules.push_back(ModelRule(among, model, device));
   rules.push_back(ForecastRule(model, families, device));
   return rules;
 }
@@ -228,7 +227,7 @@ absl::StatusOr<std::string> CompareAnswers(const std::vector<v1::Recording>& rec
   if (!elsewhere.ok()) return elsewhere.status();
   std::vector<Problem> shapes;
   for (const TunedProblem& problem : *problems) shapes.push_back(problem.choices.problem);
-  const auto rules = EveryRule(columns.names(), recorded, device);
+  const auto rules = EveryRule(recorded, device);
   std::string text = absl::StrCat(Section("One problem held out", HoldOut(*problems, OneByOne(shapes), rules)), "\n",
                                   Section("One kind held out", HoldOut(*problems, ByKind(shapes), rules)));
   if (prior.empty()) return text;

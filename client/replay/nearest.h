@@ -44,8 +44,7 @@ struct AnswerTable {
 
 // Every rule of answer_rule.h. `families` are those that were recorded, `device` is one of the class that they were
 // recorded on.
-std::vector<std::unique_ptr<AnswerRule>> EveryRule(const std::vector<std::string>& columns, const Families& families,
-                                                   const attune::v1::Device& device);
+std::vector<std::unique_ptr<AnswerRule>> EveryRule(const Families& families, const attune::v1::Device& device);
 
 // Holds out each fold in turn: the rules learn from the other problems, and answer for those.
 AnswerTable HoldOut(const std::vector<TunedProblem>& problems, const std::vector<Fold>& folds,

@@ -148,11 +148,10 @@ TEST_F(NearestTest, WhatOthersFoundFastIsTheAnswer) {
   const TunedProblem near = TunedOf(kShort, {60, 40, 30, 20, 25, 40, 50});
   const TunedProblem far = TunedOf(kMiddle, {120, 80, 60, 42, 55, 80, 100});
   const TunedProblem asked = TunedOf(kLong, {1, 1, 1, 1, 1, 1, 1});
-  const search::FeatureColumns columns(families_);
   std::vector<std::unique_ptr<AnswerRule>> rules;
   rules.push_back(NeighboursMeanRule());
-  const auto model = std::make_shared<SharedModel>(columns.names(), device_);
-  for (Among among : {Among::kAll, Among::kNearWinners}) rules.push_back(ModelRule(among, model, families_, device_));
+  const auto model = std::make_shared<SharedModel>(families_, device_, /*least=*/5);
+  for (Among among : {Among::kAll, Among::kNearWinners}) rules.push_back(ModelRule(among, model, device_));
   rules.push_back(ForecastRule(model, families_, device_));
   for (const auto& rule : rules) {
     rule->Learn({&near, &far});
@@ -165,8 +164,8 @@ TEST_F(NearestTest, WhatOthersFoundFastIsTheAnswer) {
 TEST_F(NearestTest, OfAProblemLikeNoneTheGuessIsTheAnswer) {
   const TunedProblem one = TunedOf(kShort, {60, 40, 30, 20, 25, 40, 50});
   const TunedProblem two = TunedOf(kMiddle, {120, 80, 60, 42, 55, 80, 100});
-  const search::FeatureColumns columns(families_);
-  const auto forecast = ForecastRule(std::make_shared<SharedModel>(columns.names(), device_), families_, device_);
+  const auto forecast =
+      ForecastRule(std::make_shared<SharedModel>(families_, device_, /*least=*/5), families_, device_);
   forecast->Learn({&one, &two});
   const TunedProblem far = TunedOf("b2.h2.q16384.d64.f16", {1, 1, 1, 1, 1, 1, 1});
   const auto answer = forecast->Answer(far.choices);

@@ -1,14 +1,19 @@
 #include "client/replay/seeding.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "client/replay/answer_rule.h"
 #include "server/base/device_profile.h"
 #include "server/catalog/answers/derived_answer.h"
+#include "server/forecast/class_model.h"
+#include "server/search/feature_columns.h"
 #include "server/search/search_spec.h"
 
 namespace attune::replay {
@@ -53,6 +58,51 @@ bool SaysSomethingOf(const v1::Recording& other, const v1::Recording& one, Tuned
   return its_device.ok() && device.ok() && its_device->compute_capability() == device->compute_capability();
 }
 
+// What is expected to be the fastest of a recording's problem, if anything is, and of each row.
+using Forecast = std::pair<std::optional<space::Variant>, std::vector<double>>;
+
+absl::StatusOr<Families> FamiliesOfAll(const std::vector<v1::Recording>& recordings, const Families& families) {
+  Families all;
+  for (const v1::Recording& recording : recordings) {
+    const absl::StatusOr<Families> some = FamiliesOf(recording, families);
+    if (!some.ok()) return some.status();
+    for (const auto& family : *some) {
+      if (std::find(all.begin(), all.end(), family) == all.end()) all.push_back(family);
+    }
+  }
+  return all;
+}
+
+// Of each recording, from the others.
+absl::StatusOr<std::vector<Forecast>> ForecastsOf(const std::vector<v1::Recording>& recordings,
+                                                  const Families& families) {
+  std::vector<Forecast> forecasts(recordings.size());
+  const absl::StatusOr<Families> recorded = FamiliesOfAll(recordings, families);
+  if (!recorded.ok()) return recorded.status();
+  const search::FeatureColumns columns(*recorded);
+  std::vector<TunedProblem> tuned;
+  for (const v1::Recording& recording : recordings) {
+    const absl::StatusOr<attune::v1::Device> device = DeviceOf(recording);
+    if (!device.ok()) return device.status();
+    absl::StatusOr<TunedProblem> one = TunedProblemOf(recording, *recorded, columns, *device);
+    if (!one.ok()) return one.status();
+    tuned.push_back(*std::move(one));
+  }
+  for (size_t i = 0; i < recordings.size(); ++i) {
+    std::vector<const TunedProblem*> others;
+    for (size_t other = 0; other < recordings.size(); ++other) {
+      if (SaysSomethingOf(recordings[other], recordings[i], TunedWhere::kHere)) others.push_back(&tuned[other]);
+    }
+    const Choices& choices = tuned[i].choices;
+    const forecast::ClassModel model = ClassModelOf(others, *recorded, *DeviceOf(recordings[i]));
+    if (model.problems() < forecast::ClassModel::kLeastProblems || !model.Covers(choices.problem)) continue;
+    std::vector<space::Variant> ranked = model.Ranked(choices.problem);
+    if (ranked.empty()) continue;
+    forecasts[i] = {std::move(ranked.front()), model.Expect(choices.problem, choices.variants)};
+  }
+  return forecasts;
+}
+
 }  // namespace
 
 absl::Status SeedFromOthers(const std::vector<v1::Recording>& recordings, TunedWhere where, const Families& families,
@@ -63,6 +113,9 @@ absl::Status SeedFromOthers(const std::vector<v1::Recording>& recordings, TunedW
     if (!answer.ok()) return answer.status();
     answers.push_back(*std::move(answer));
   }
+  absl::StatusOr<std::vector<Forecast>> forecasts = std::vector<Forecast>();
+  if (where == TunedWhere::kHere) forecasts = ForecastsOf(recordings, families);
+  if (!forecasts.ok()) return forecasts.status();
   for (size_t i = 0; i < recordings.size(); ++i) {
     const v1::Recording& recording = recordings[i];
     const absl::StatusOr<attune::v1::Device> device = DeviceOf(recording);
@@ -75,9 +128,13 @@ absl::Status SeedFromOthers(const std::vector<v1::Recording>& recordings, TunedW
     for (size_t other = 0; other < recordings.size(); ++other) {
       if (SaysSomethingOf(recordings[other], recording, where)) others.push_back(answers[other]);
     }
+    Forecast forecast;
+    if (where == TunedWhere::kHere) forecast = std::move((*forecasts)[i]);
+    spaces[i].field.expected = std::move(forecast.second);
     std::vector<size_t> seeds;
     for (const space::Variant& variant :
-         catalog::VariantsNearby(std::move(others), answers[i]->problem, *device, search::kMostSeeds)) {
+         search::SeedsOf(catalog::VariantsNearby(std::move(others), answers[i]->problem, *device, search::kMostSeeds),
+                         std::move(forecast.first))) {
       const auto found = by_text.find(variant.ToText());
       if (found != by_text.end()) seeds.push_back(found->second);
     }

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
 #include "server/base/device_profile.h"
 #include "server/space/family.h"
 
@@ -87,6 +90,30 @@ TEST_F(SeedingTest, TheSameProblemSaysNothing) {
 TEST_F(SeedingTest, WhatWasNotRecordedIsLeftOut) {
   EXPECT_THAT(GuessesOfFirst({RecordingOf(kAsked, {9, 9}), RecordingOf(kNear, {2, 3, 1})}, TunedWhere::kHere),
               ElementsAre(0));
+}
+
+// Of nine, stages 3 are the fastest of all but the nearest.
+TEST_F(SeedingTest, BeginsWithWhatIsExpectedWhereEnoughWasTuned) {
+  const auto ample = [&](const std::string& problem, size_t fastest) {
+    std::vector<double> us(24, 50);
+    us[fastest] = 10;
+    return RecordingOf(problem, us);
+  };
+  std::vector<v1::Recording> recordings = {ample(kAsked, 0), ample("b1.h1.q64.kv4000.d64.f16", 1)};
+  for (const char* length : {"1024", "1500", "3000", "5000", "6000", "7000", "9000"}) {
+    recordings.push_back(ample(absl::StrCat("b1.h1.q64.kv", length, ".d64.f16"), 2));
+  }
+  std::vector<RecordedSpace> spaces;
+  for (const v1::Recording& recording : recordings) spaces.push_back(*SpaceOf(recording));
+  ASSERT_TRUE(SeedFromOthers(recordings, TunedWhere::kHere, families_, spaces).ok());
+  const search::Field& field = spaces[0].field;
+  EXPECT_THAT(field.likely.guesses, ElementsAre(1, 2, 0)) << "the nearest's, what most found, the guess";
+  ASSERT_EQ(field.expected.size(), 24);
+  EXPECT_EQ(std::min_element(field.expected.begin(), field.expected.end()) - field.expected.begin(), 2);
+  recordings.back() = RecordingOf(recordings.back().problem(), {50, 50, 10});
+  spaces[0].field = SpaceOf(recordings[0])->field;
+  ASSERT_TRUE(SeedFromOthers(recordings, TunedWhere::kHere, families_, spaces).ok());
+  EXPECT_TRUE(spaces[0].field.expected.empty()) << "seven others, and one of three variants, are too few";
 }
 
 TEST_F(SeedingTest, SaysWhatItCannotSeedFrom) {

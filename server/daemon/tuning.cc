@@ -11,7 +11,7 @@ Tuning::Tuning(const Options& options)
              options.compile_ahead > 0 ? options.compile_ahead : 4 * std::max(1, options.compiler.size()),
              options.clock},
       contests_({options.results, options.host.families, means_}),
-      problem_tuner_({options.results, options.host.families, means_, contests_}),
+      problem_tuner_({options.results, options.host.families, means_, contests_, options.models}),
       tune_(options.host, problem_tuner_),
       evaluate_({options.host, options.results, means_, contests_}),
       submit_({options.host,

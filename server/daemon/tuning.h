@@ -55,6 +55,7 @@ class Tuning {
     profile::Tools* tools = nullptr;                 // lives longer; null: nothing is profiled or sanitized
     absl::Duration profile_time = absl::Minutes(2);  // of a profile's tools, or of all sanitizers
     metrics::Jobs* metrics = nullptr;                // counts jobs
+    forecast::Models* models = nullptr;              // lives longer; null: as ProblemTuner has it
   };
   // InvalidArgument when a worker is not its device's.
   static absl::StatusOr<std::unique_ptr<Tuning>> Create(const Options& options);

@@ -19,30 +19,25 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/clock.h"
 #include "server/base/log.h"
-#include "server/catalog/answers/derived_answer.h"
 #include "server/catalog/families.h"
 #include "server/catalog/tuning_key.h"
-#include "server/forecast/relevance.h"
-#include "server/forecast/shape_model.h"
-#include "server/search/feature_columns.h"
 #include "server/search/learning_strategy.h"
 
 namespace attune::forecast {
 namespace {
 
 constexpr int kNice = 10;
-constexpr size_t kWinners = 10;  // of each tuned problem
 
 }  // namespace
 
 struct Forecaster::State {
   struct Wanted {
-    Problem problem;
+    std::optional<Problem> problem;  // nothing: the model itself
     v1::Device device;
     v1::Policy policy;
 
     std::string Class() const { return absl::StrCat(device.fingerprint(), " ", v1::Policy_Name(policy)); }
-    std::string Key() const { return absl::StrCat(ToText(problem), " ", Class()); }
+    std::string Key() const { return absl::StrCat(problem.has_value() ? ToText(*problem) : "", " ", Class()); }
   };
 
   struct Known {
@@ -61,6 +56,8 @@ struct Forecaster::State {
   std::condition_variable changed;
   std::deque<Wanted> wanted;
   std::unordered_map<std::string, Known> known;
+  std::set<std::string> looking;                                     // classes whose model alone is among `wanted`
+  std::map<std::string, std::shared_ptr<const ClassModel>> learned;  // of each class that was looked at
   bool working = false;
   bool stopped = false;
 
@@ -87,8 +84,12 @@ class Forecaster::Worker {
       state_.wanted.pop_front();
       state_.working = true;
       lock.unlock();
-      std::optional<catalog::Forecast> forecast = ForecastOf(wanted);
+      const std::shared_ptr<const ClassModel> model = ModelFor(wanted);
+      std::optional<catalog::Forecast> forecast;
+      if (model != nullptr && wanted.problem.has_value()) forecast = ForecastOf(*model, *wanted.problem);
       lock.lock();
+      state_.learned[wanted.Class()] = model;
+      if (!wanted.problem.has_value()) state_.looking.erase(wanted.Class());
       const auto it = state_.known.find(wanted.Key());
       if (it == state_.known.end()) continue;
       State::Known& known = it->second;
@@ -100,112 +101,54 @@ class Forecaster::Worker {
 
  private:
   struct Model {
-    std::string served;                                          // the incumbents that it was fitted to
-    std::optional<absl::Duration> looked;                        // when somebody last looked whether these are served
-    std::vector<std::shared_ptr<const space::Family>> families;  // of which something was timed
-    std::vector<Problem> problems;
-    std::vector<space::Variant> winners;  // kWinners of each problem, each once
-    std::optional<search::FeatureColumns> columns;
-    std::optional<ShapeModel> trees;  // nothing where too little was tuned
+    std::string served;                         // the incumbents that it was fitted to
+    std::optional<absl::Duration> looked;       // when somebody last looked whether these are served
+    std::shared_ptr<const ClassModel> learned;  // null where too little was tuned
   };
 
-  std::optional<catalog::Forecast> ForecastOf(const Wanted& wanted) {
-    const Model& model = ModelFor(wanted);
-    if (!model.trees.has_value()) return std::nullopt;
-    const bool like = std::any_of(model.problems.begin(), model.problems.end(),
-                                  [&](const Problem& tuned) { return IsLike(tuned, wanted.problem); });
-    if (!like) return std::nullopt;
-    std::vector<space::Variant> variants = CandidatesOf(model, wanted);
-    std::vector<std::vector<double>> features;
-    for (const space::Variant& variant : variants) {
-      absl::StatusOr<std::vector<double>> row = model.columns->Of(variant, wanted.problem, wanted.device);
-      features.push_back(row.ok() ? *std::move(row)
-                                  : std::vector<double>(model.columns->names().size(), search::kMissing));
-    }
-    if (variants.empty()) return std::nullopt;
-    const std::vector<double> expected = model.trees->Expect(wanted.problem, features);
-    const auto best = static_cast<size_t>(std::min_element(expected.begin(), expected.end()) - expected.begin());
-    return catalog::Forecast{std::move(variants[best]), variants.size(), model.problems.size()};
-  }
-
-  // What the tuned problems found fastest, re-fitted, and the guess, each once.
-  std::vector<space::Variant> CandidatesOf(const Model& model, const Wanted& wanted) {
-    std::vector<space::Variant> variants;
-    std::set<std::string> texts;
-    const auto add = [&](absl::StatusOr<space::Variant> variant) {
-      if (variant.ok() && texts.insert(variant->ToText()).second) variants.push_back(*std::move(variant));
-    };
-    for (const space::Variant& winner : model.winners) {
-      if (space::Applies(*winner.family, wanted.problem, wanted.device).ok()) {
-        add(space::Refit(winner, wanted.problem, wanted.device));
-      }
-    }
-    add(catalog::HeuristicVariant(model.families, wanted.problem, wanted.device));
-    return variants;
+  static std::optional<catalog::Forecast> ForecastOf(const ClassModel& model, const Problem& problem) {
+    if (!model.Covers(problem)) return std::nullopt;
+    std::vector<space::Variant> ranked = model.Ranked(problem);
+    if (ranked.empty()) return std::nullopt;
+    return catalog::Forecast{std::move(ranked.front()), ranked.size(), model.problems()};
   }
 
   // Fitted anew where something else is served than the last time.
-  const Model& ModelFor(const Wanted& wanted) {
+  std::shared_ptr<const ClassModel> ModelFor(const Wanted& wanted) {
     Model& model = models_[wanted.Class()];
     const absl::Duration now = SteadyNow();
-    if (model.looked.has_value() && now - *model.looked < state_.options.hold) return model;
+    if (model.looked.has_value() && now - *model.looked < state_.options.hold) return model.learned;
     store::IncumbentFilter filter;
     filter.device_class = wanted.device.fingerprint();
     filter.policy = wanted.policy;
     const auto served =
         state_.store.ListIncumbents(filter, static_cast<int>(state_.options.most_shapes), /*page_token=*/"");
+    model.looked = now;
     if (!served.ok()) {
       LogWarning("no new forecasts: the store cannot be read", {{"reason", served.status().message()}});
-      model.looked = now;
-      return model;
+      return model.learned;
     }
     std::string names = "served:";
     for (const v1::Incumbent& incumbent : served->items) absl::StrAppend(&names, " ", incumbent.name());
-    if (names != model.served) Fit(wanted, served->items, model);
+    if (names != model.served) model.learned = Fit(wanted, served->items);
     model.served = std::move(names);
-    model.looked = now;
-    return model;
+    return model.learned;
   }
 
-  void Fit(const Wanted& wanted, const std::vector<v1::Incumbent>& served, Model& model) {
+  std::shared_ptr<const ClassModel> Fit(const Wanted& wanted, const std::vector<v1::Incumbent>& served) {
     const auto families = catalog::FamiliesFor(state_.host.families, wanted.device.backend(), family::v1::ROLE_SEARCH);
-    model = Model();
-    model.columns.emplace(families);
-    std::vector<TunedShape> shapes;
-    std::set<std::string> timed;    // families
-    std::set<std::string> winners;  // texts
+    std::vector<TunedProblem> tuned;
     for (const v1::Incumbent& incumbent : served) {
       const absl::StatusOr<Problem> problem = ParseProblem(incumbent.problem_text());
-      if (!problem.ok()) continue;
-      Timed known = TimedOf(*problem, wanted, families, *model.columns);
-      if (known.shape.rows.size() < ShapeModel::kLeastRows) continue;
-      for (size_t i = 0; i < known.variants.size(); ++i) {
-        timed.insert(known.variants[i].family->name());
-        if (i < kWinners && winners.insert(known.variants[i].ToText()).second) {
-          model.winners.push_back(known.variants[i]);
-        }
-      }
-      model.problems.push_back(*problem);
-      shapes.push_back(std::move(known.shape));
+      if (problem.ok()) tuned.push_back(TunedOf(*problem, wanted, families));
     }
-    for (const auto& family : families) {
-      if (timed.contains(family->name())) model.families.push_back(family);
-    }
-    if (shapes.size() < state_.options.least_shapes) return;
-    model.trees = ShapeModel::Fit(model.columns->names(), wanted.device, shapes);
+    auto model = std::make_shared<const ClassModel>(families, wanted.device, tuned);
+    return model->problems() < state_.options.least_shapes ? nullptr : std::move(model);
   }
 
-  // A problem's right and timed variants, fastest first.
-  struct Timed {
-    std::vector<space::Variant> variants;
-    TunedShape shape;
-  };
-
-  Timed TimedOf(const Problem& problem, const Wanted& wanted,
-                const std::vector<std::shared_ptr<const space::Family>>& families,
-                const search::FeatureColumns& columns) {
-    Timed known;
-    known.shape.problem = problem;
+  TunedProblem TunedOf(const Problem& problem, const Wanted& wanted, const ClassModel::Families& families) {
+    TunedProblem tuned;
+    tuned.problem = problem;
     catalog::TuningKey key;
     key.problem = problem;
     key.problem_text = ToText(problem);
@@ -213,7 +156,7 @@ class Forecaster::Worker {
     key.policy = wanted.policy;
     key.toolchain = catalog::Toolchain(state_.host, wanted.device.backend()).value_or("");
     absl::StatusOr<std::vector<v1::Trial>> trials = catalog::KnownToday(state_.store, key);
-    if (!trials.ok()) return known;
+    if (!trials.ok()) return tuned;
     std::erase_if(*trials, [](const v1::Trial& trial) { return !search::OutcomeOf(trial).ok; });
     std::stable_sort(trials->begin(), trials->end(), [](const v1::Trial& a, const v1::Trial& b) {
       return search::OutcomeOf(a).us < search::OutcomeOf(b).us;
@@ -221,12 +164,10 @@ class Forecaster::Worker {
     for (const v1::Trial& trial : *trials) {
       absl::StatusOr<space::Variant> variant = space::ParseVariant(trial.variant().text(), families);
       if (!variant.ok() || variant->family->source_hash != trial.dependencies().source_hash()) continue;
-      absl::StatusOr<std::vector<double>> features = columns.Of(*variant, problem, wanted.device);
-      if (!features.ok()) continue;
-      known.shape.rows.push_back({*std::move(features), search::OutcomeOf(trial).us});
-      known.variants.push_back(*std::move(variant));
+      tuned.us.push_back(search::OutcomeOf(trial).us);
+      tuned.variants.push_back(*std::move(variant));
     }
-    return known;
+    return tuned;
   }
 
   State& state_;
@@ -255,6 +196,18 @@ std::optional<catalog::Forecast> Forecaster::Ask(const Problem& problem, const v
     state_->changed.notify_all();
   }
   return fresh ? std::nullopt : it->second.forecast;
+}
+
+std::shared_ptr<const ClassModel> Forecaster::Model(const v1::Device& device, v1::Policy policy) {
+  State::Wanted wanted{std::nullopt, device, policy};
+  const std::string of = wanted.Class();
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  if (!state_->stopped && state_->looking.insert(of).second) {
+    state_->wanted.push_front(std::move(wanted));
+    state_->changed.notify_all();
+  }
+  const auto it = state_->learned.find(of);
+  return it == state_->learned.end() ? nullptr : it->second;
 }
 
 uint64_t Forecaster::version() const { return state_->version; }

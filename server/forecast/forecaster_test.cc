@@ -8,23 +8,13 @@
 #include "server/catalog/results.h"
 #include "server/catalog/testing/fake_host.h"
 #include "server/catalog/tuning_key.h"
+#include "server/forecast/testing/blocks.h"
 #include "server/store/testing/fake_store.h"
 
 namespace attune::forecast {
 namespace {
 
 using ::testing::HasSubstr;
-
-// 8 sizes of a block by two numbers of splits; as fast as the fixture says.
-std::shared_ptr<const space::Family> Blocks() {
-  return catalog::MakeFamily(R"textproto(
-    name: "blocks" operation: OPERATION_KIND_ATTENTION_FORWARD backend: BACKEND_CUDA sources: "kernel.cu"
-    parameters { name: "BLOCK_M" values: [16, 32, 48, 64, 80, 96, 112, 128] binding: BINDING_COMPILE_TIME guess: 16 }
-    parameters { name: "BLOCK_N" values: [16, 32, 64] binding: BINDING_COMPILE_TIME guess: 64 }
-    launches { entry: "attention" grid_x: "ceil_div(seq_q, BLOCK_M)" block_x: "128" main: true }
-    deterministic: true)textproto",
-                             "blocks one");
-}
 
 class ForecasterTest : public ::testing::Test {
  protected:
@@ -117,6 +107,35 @@ TEST_F(ForecasterTest, LearnsAnewFromWhatIsServedSince) {
   ASSERT_TRUE(forecast.has_value());
   EXPECT_EQ(forecast->variant.ToText(), "blocks:BLOCK_M=96,BLOCK_N=64");
   EXPECT_EQ(forecast->problems, 6);
+}
+
+TEST_F(ForecasterTest, WhoSearchesGetsTheNewestModelThatThereIs) {
+  TuneThree();
+  Forecaster forecaster(store_, host_, {.least_shapes = 3, .hold = absl::ZeroDuration()});
+  const auto model = [&](v1::Policy policy = v1::POLICY_HOT) {
+    const auto before = forecaster.Model(host_.devices.front(), policy);
+    forecaster.Settle();
+    return before;
+  };
+  EXPECT_EQ(model(), nullptr) << "nobody waits for it";
+  const auto first = model();
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(first->problems(), 3);
+  Tune("b1.h8.q640.d64.f16", 96);
+  EXPECT_EQ(model()->problems(), 3);
+  EXPECT_EQ(model()->problems(), 4);
+  EXPECT_EQ(first->problems(), 3) << "who has one keeps it";
+  model(v1::POLICY_COLD);
+  EXPECT_EQ(model(v1::POLICY_COLD), nullptr) << "nothing was tuned under it";
+}
+
+TEST_F(ForecasterTest, NobodyGetsAModelAfterShutdown) {
+  TuneThree();
+  Forecaster forecaster(store_, host_, kFew);
+  forecaster.Shutdown();
+  forecaster.Model(host_.devices.front(), v1::POLICY_HOT);
+  forecaster.Settle();
+  EXPECT_EQ(forecaster.Model(host_.devices.front(), v1::POLICY_HOT), nullptr);
 }
 
 TEST_F(ForecasterTest, AfterShutdownNothingIsWorkedOut) {

@@ -115,8 +115,8 @@ const Schedule& Schedules::Of(const WorkItems& work) {
 
 const std::vector<std::string>& Schedules::ColumnNames() {
   static const auto& names = *new std::vector<std::string>{
-      "schedule.items_an_sm", "schedule.longest", "schedule.busiest_slot", "schedule.idle",
-      "schedule.latency",     "schedule.waste",   "schedule.slot_waste",   "schedule.warps"};
+      "schedule.items_an_sm", "schedule.longest",    "schedule.busiest_slot", "schedule.idle", "schedule.latency",
+      "schedule.waste",       "schedule.slot_waste", "schedule.warps",        "schedule.rows", "schedule.merged"};
   return names;
 }
 
@@ -140,6 +140,7 @@ std::vector<double> Schedules::Columns(absl::Span<const std::string> names, absl
   const auto resident = static_cast<double>(work.resident);
   const double pairs_of_a_step = static_cast<double>(work.block_m * work.block_n);
   const double items_an_sm = schedule.items / sms;
+  const auto rows = static_cast<double>(std::min(work.block_m, problem_.seq_q * work.pack));
   // Over what it would take if every SM computed what is asked for, and nothing else, all the while.
   const double waste = schedule.busiest_sm * pairs_of_a_step * sms / pairs_;
   return {items_an_sm,
@@ -149,7 +150,9 @@ std::vector<double> Schedules::Columns(absl::Span<const std::string> names, absl
           schedule.busiest_slot * resident / schedule.busiest_sm,
           waste,
           waste * schedule.busiest_slot * resident / schedule.busiest_sm,
-          std::max(1.0, std::min(resident, items_an_sm)) * named("warps", 1)};
+          std::max(1.0, std::min(resident, items_an_sm)) * named("warps", 1),
+          rows,
+          rows * static_cast<double>(work.splits)};
 }
 
 }  // namespace attune::forecast

@@ -48,7 +48,8 @@ class Schedules {
 
   const Schedule& Of(const WorkItems& work);
 
-  // The names of what a model is given of a schedule, and these of a variant with such features: `names` are those of
+  // The names of what a model is given of a schedule (the last two: an item's rows, and how many results of rows are
+  // merged where its keys are split), and these of a variant with such features: `names` are those of
   // `features`. All search::kMissing where its family has no BLOCK_M and BLOCK_N, and of more items a head than are
   // worth listing.
   static const std::vector<std::string>& ColumnNames();

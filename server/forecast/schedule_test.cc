@@ -73,12 +73,12 @@ TEST(Schedule, OfManyWavesTheMeanIsEnough) {
 TEST(Schedule, ColumnsAreOfTheFamilysNames) {
   const std::vector<std::string> names = {"BLOCK_M", "BLOCK_N", "resident", "warps"};
   Schedules schedules(*ParseProblem("b1.h4.q130.kv256.d64.f16"), 5);
-  EXPECT_THAT(Schedules::ColumnNames(), SizeIs(8));
+  EXPECT_THAT(Schedules::ColumnNames(), SizeIs(10));
   // 12 items an SM, of 5 steps; 2 waves of 10; 15 steps where 12 on average are needed; two at once in 20 of 15 steps;
   // 15 steps of 64 * 64 pairs on 5 SMs for 4 heads of 130 * 256.
   const double waste = 15.0 * 64 * 64 * 5 / (4 * 130 * 256);
   EXPECT_THAT(schedules.Columns(names, std::vector<double>{64, 64, 2, 4}),
-              ElementsAre(2.4, 5, 10, 15.0 * 5 / 60, 10.0 * 2 / 15, waste, waste * 20 / 15, 8));
+              ElementsAre(2.4, 5, 10, 15.0 * 5 / 60, 10.0 * 2 / 15, waste, waste * 20 / 15, 8, 64, 64));
   EXPECT_THAT(schedules.Columns(names, std::vector<double>{64, search::kMissing, 2, 4}), Each(search::kMissing));
   Schedules longest(*ParseProblem("b1.h1.q1048577.d64.f16"), 5);
   EXPECT_THAT(longest.Columns(names, std::vector<double>{1, 64, 2, 4}), Each(search::kMissing));

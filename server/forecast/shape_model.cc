@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "server/search/field.h"
@@ -11,17 +10,10 @@ namespace attune::forecast {
 namespace {
 
 constexpr size_t kMostRowsOfShape = 120;
+// Of 64, which of several near variants is expected to be the fastest was half a matter of the draws.
+constexpr int kTrees = 160;
 
 double Magnitude(double value) { return std::copysign(std::log2(1 + std::abs(value)), value); }
-
-// The fastest half of kMostRowsOfShape one by one, where it matters, then every so many.
-std::vector<size_t> ThinnedShape(const std::vector<size_t>& fastest_first) {
-  std::vector<size_t> kept;
-  const size_t head = std::min(fastest_first.size(), kMostRowsOfShape / 2);
-  const size_t step = std::max<size_t>(1, (fastest_first.size() - head) / (kMostRowsOfShape - kMostRowsOfShape / 2));
-  for (size_t i = 0; i < fastest_first.size(); i += i < head ? 1 : step) kept.push_back(fastest_first[i]);
-  return kept;
-}
 
 }  // namespace
 
@@ -39,27 +31,29 @@ std::vector<double> ShapeModel::Row(const std::vector<double>& features, const P
   return row;
 }
 
+std::vector<size_t> ShapeModel::LearnedFrom(size_t variants) {
+  std::vector<size_t> learned;
+  const size_t head = std::min(variants, kMostRowsOfShape / 2);
+  const size_t step = std::max<size_t>(1, (variants - head) / (kMostRowsOfShape - kMostRowsOfShape / 2));
+  for (size_t i = 0; i < variants; i += i < head ? 1 : step) learned.push_back(i);
+  return learned;
+}
+
 ShapeModel ShapeModel::Fit(std::vector<std::string> names, const v1::Device& device,
                            const std::vector<TunedShape>& shapes) {
   ShapeModel model(std::move(names), device);
   search::TrainingRows rows;
   for (const TunedShape& shape : shapes) {
-    if (shape.rows.empty()) continue;
-    std::vector<size_t> fastest_first(shape.rows.size());
-    std::iota(fastest_first.begin(), fastest_first.end(), size_t{0});
-    std::stable_sort(fastest_first.begin(), fastest_first.end(),
-                     [&](size_t a, size_t b) { return shape.rows[a].us < shape.rows[b].us; });
-    const size_t tenth = std::min(fastest_first.size(), std::max<size_t>(5, fastest_first.size() / 10));
-    const double level = std::log(shape.rows[fastest_first[tenth / 2]].us);
-    const std::vector<size_t> kept = ThinnedShape(fastest_first);
+    if (shape.features.empty()) continue;
+    const size_t tenth = std::min(shape.us.size(), std::max<size_t>(5, shape.us.size() / 10));
+    const double level = std::log(shape.us[tenth / 2]);
     Schedules schedules(shape.problem, model.device_);
-    for (size_t i : kept) {
-      const TunedShape::Row& row = shape.rows[i];
-      rows.Add(model.Row(row.features, shape.problem, schedules), std::log(row.us) - level,
-               1 / static_cast<double>(kept.size()));
+    for (const auto& [variant, features] : shape.features) {
+      rows.Add(model.Row(features, shape.problem, schedules), std::log(shape.us[variant]) - level,
+               1 / static_cast<double>(shape.features.size()));
     }
   }
-  model.trees_ = search::TreeEnsemble::Fit(rows, {.trees = 64, .min_leaf = 2, .seed = 1});
+  model.trees_ = search::TreeEnsemble::Fit(rows, {.trees = kTrees, .min_leaf = 2, .seed = 1});
   return model;
 }
 

@@ -7,6 +7,7 @@
 #define ATTUNE_SERVER_FORECAST_SHAPE_MODEL_H_
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,12 +20,10 @@ namespace attune::forecast {
 
 // The right and timed variants of a problem.
 struct TunedShape {
-  struct Row {
-    std::vector<double> features;  // as search::FeatureColumns gives them
-    double us = 0;
-  };
   Problem problem;
-  std::vector<Row> rows;
+  std::vector<double> us;  // of each variant, fastest first
+  std::map<size_t, std::vector<double>>
+      features;  // of those that are learned from, as search::FeatureColumns gives them
 };
 
 class ShapeModel {
@@ -32,7 +31,11 @@ class ShapeModel {
   // Of fewer, their fastest may be far from what is to be had.
   static constexpr size_t kLeastRows = 20;
 
-  // `names` are those of the features. Shapes without rows say nothing.
+  // Which of so many variants of a problem, fastest first, are learned from: the fastest one by one, where it matters,
+  // then every so many.
+  static std::vector<size_t> LearnedFrom(size_t variants);
+
+  // `names` are those of the features. Shapes without features say nothing.
   static ShapeModel Fit(std::vector<std::string> names, const v1::Device& device,
                         const std::vector<TunedShape>& shapes);
 

@@ -37,7 +37,13 @@ double TimeOf(const Problem& problem, const std::vector<double>& variant) {
 TunedShape ShapeOf(const std::string& text) {
   TunedShape shape;
   shape.problem = *ParseProblem(text);
-  for (const std::vector<double>& variant : Variants()) shape.rows.push_back({variant, TimeOf(shape.problem, variant)});
+  std::vector<std::vector<double>> variants = Variants();
+  std::stable_sort(variants.begin(), variants.end(),
+                   [&](const auto& a, const auto& b) { return TimeOf(shape.problem, a) < TimeOf(shape.problem, b); });
+  for (size_t i = 0; i < variants.size(); ++i) {
+    shape.us.push_back(TimeOf(shape.problem, variants[i]));
+    shape.features.emplace(i, variants[i]);
+  }
   return shape;
 }
 
@@ -69,6 +75,16 @@ TEST(ShapeModel, ForeseesWhereTheLastWaveIsEmpty) {
   std::sort(losses.begin(), losses.end());
   EXPECT_LT(losses[3], 0.03);
   EXPECT_LT(losses.back(), 0.25);
+}
+
+TEST(ShapeModel, LearnsFromTheFastestOneByOneAndFromSomeOfTheRest) {
+  EXPECT_THAT(ShapeModel::LearnedFrom(3), testing::ElementsAre(0, 1, 2));
+  const std::vector<size_t> learned = ShapeModel::LearnedFrom(660);
+  ASSERT_EQ(learned.size(), 120);
+  EXPECT_EQ(learned[59], 59);
+  EXPECT_EQ(learned[60], 60);
+  EXPECT_EQ(learned[61], 70);
+  EXPECT_EQ(learned.back(), 650);
 }
 
 TEST(ShapeModel, OfNothingNothingIsExpected) {

@@ -64,7 +64,20 @@ void FillResult(promotion::ContestResult contest, v1::TuneResult& result) {
 }  // namespace
 
 std::vector<space::Variant> ProblemTuner::SeedsFor(const catalog::TuningKey& tuning_key) const {
-  return options_.results.Nearby(tuning_key.problem, tuning_key.device, tuning_key.policy, search::kMostSeeds);
+  std::optional<space::Variant> expected;
+  if (const auto model = ModelFor(tuning_key); model != nullptr) {
+    std::vector<space::Variant> ranked = model->Ranked(tuning_key.problem);
+    if (!ranked.empty()) expected = std::move(ranked.front());
+  }
+  return search::SeedsOf(
+      options_.results.Nearby(tuning_key.problem, tuning_key.device, tuning_key.policy, search::kMostSeeds),
+      std::move(expected));
+}
+
+std::shared_ptr<const forecast::ClassModel> ProblemTuner::ModelFor(const catalog::TuningKey& tuning_key) const {
+  if (options_.models == nullptr) return nullptr;
+  std::shared_ptr<const forecast::ClassModel> model = options_.models->Model(tuning_key.device, tuning_key.policy);
+  return model != nullptr && model->Covers(tuning_key.problem) ? std::move(model) : nullptr;
 }
 
 absl::StatusOr<std::vector<space::Variant>> ProblemTuner::SeedsFrom(const std::string& problem_text,
@@ -108,9 +121,16 @@ absl::StatusOr<search::Field> ProblemTuner::FieldOf(const search::SearchSpec& sp
                                                     const search::CandidateSet& candidates,
                                                     const trials::Job& job) const {
   if (!search::Learns(spec.strategy.kind())) return candidates.ToField();
-  return trials::ReadFor(job, [&] {
+  absl::StatusOr<search::Field> field = trials::ReadFor(job, [&] {
     return search::LearningField(candidates, spec, job.name, options_.families, options_.means.code.store());
   });
+  if (!field.ok()) return field;
+  if (const auto model = ModelFor(spec.tuning_key); model != nullptr) {
+    std::vector<space::Variant> variants;
+    for (const search::Candidate& candidate : candidates.all) variants.push_back(candidate.variant);
+    field->expected = model->Expect(spec.tuning_key.problem, variants);
+  }
+  return field;
 }
 
 // Prepared, its floor measured; `joins` may be null, otherwise its sisters join once it is the job's turn here.

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "attune/v1/service.pb.h"
 #include "server/catalog/results.h"
+#include "server/forecast/class_model.h"
 #include "server/promotion/contest.h"
 #include "server/search/search_spec.h"
 #include "server/trials/device_slot.h"
@@ -34,16 +35,18 @@ class ProblemTuner {
     const trials::Families& families;
     const trials::TrialPhase::Means& means;
     const promotion::Contests& contests;
+    forecast::Models* models = nullptr;  // null: searches know of other problems what is near
   };
   explicit ProblemTuner(const Options& options) : options_(options) {}
 
-  // Cancelled when the job was asked to stop. A search that learns begins with what near problems are served, unless it
-  // is told where to look. `rules`: of the contest that decides. `sisters`: cards that share the trials; the rest is on
+  // Cancelled when the job was asked to stop. A search that learns begins with what SeedsFor says, unless it is told
+  // where to look. `rules`: of the contest that decides. `sisters`: cards that share the trials; the rest is on
   // the slot's card, or where that is lost, on the first that is left.
   absl::StatusOr<TuneOutcome> Tune(search::SearchSpec spec, trials::DeviceSlot& slot, const trials::Job& job,
                                    const promotion::ContestRules& rules = {},
                                    const std::vector<trials::Sister>& sisters = {}) const;
-  // Where a small search begins: what near problems are served now.
+  // Where a small search begins: what near problems are served now, and what is expected to be the fastest
+  // (search::SeedsOf).
   std::vector<space::Variant> SeedsFor(const catalog::TuningKey& tuning_key) const;
   // What another problem is served, and its fastest trials on this class, as far as they are feasible here; a few.
   // NotFound when none of its trials is OK.
@@ -53,6 +56,8 @@ class ProblemTuner {
  private:
   std::vector<space::Variant> FeasibleHere(const std::vector<std::string>& texts,
                                            const catalog::TuningKey& tuning_key) const;
+  // What was tuned says of such a problem; null where it says nothing.
+  std::shared_ptr<const forecast::ClassModel> ModelFor(const catalog::TuningKey& tuning_key) const;
   absl::StatusOr<search::Field> FieldOf(const search::SearchSpec& spec, const search::CandidateSet& candidates,
                                         const trials::Job& job) const;
   absl::StatusOr<std::unique_ptr<trials::DeviceUse>> TakeCard(trials::DeviceSlot& slot,

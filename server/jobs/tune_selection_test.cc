@@ -2,7 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
 #include "server/base/reason.h"
+#include "server/forecast/class_model.h"
 #include "server/jobs/testing/tuner_fixture.h"
 
 namespace attune::jobs {
@@ -62,6 +66,61 @@ TEST_F(TuneSelectionTest, WhatIsRequiredComesFirstWhateverElseIsAskedFor) {
   request.mutable_strategy()->clear_max_trials();
   Tune(request);
   EXPECT_THAT(Tries(), SizeIs(4));
+}
+
+// Knows that blocks of 64 and two splits are the fastest everywhere.
+class Foreseen : public forecast::Models {
+ public:
+  explicit Foreseen(std::shared_ptr<const space::Family> family) : family_(std::move(family)) {}
+  std::shared_ptr<const forecast::ClassModel> Model(const v1::Device& device, v1::Policy policy) override {
+    asked_.push_back(absl::StrCat(device.id(), " ", v1::Policy_Name(policy)));
+    forecast::TunedProblem tuned;
+    tuned.problem = *ParseProblem("b1.h1.q256.d64.f16");
+    for (const auto& [block, splits, us] : std::vector<std::tuple<int64_t, int64_t, double>>{
+             {64, 2, 10}, {16, 2, 12}, {64, 1, 40}, {16, 1, 42}, {32, 2, 80}, {32, 1, 82}}) {
+      // Several times, as leaves of trees have two rows and more.
+      for (int i = 0; i < 4; ++i) {
+        tuned.variants.push_back({.family = family_, .values = {block, splits}});
+        tuned.us.push_back(us);
+      }
+    }
+    return std::make_shared<forecast::ClassModel>(catalog::Families(family_), device, std::vector{tuned}, /*least=*/6);
+  }
+  const std::vector<std::string>& asked() const { return asked_; }
+
+ private:
+  const std::shared_ptr<const space::Family> family_;
+  std::vector<std::string> asked_;
+};
+
+TEST_F(TuneSelectionTest, ASearchThatLearnsBeginsWithWhatIsExpected) {
+  const std::shared_ptr<const space::Family> family = catalog::SearchFamily();
+  Foreseen models(family);
+  models_ = &models;
+  Start(Families(family));
+  v1::TuneRequest request = TuneRequest();
+  request.mutable_strategy()->set_kind(v1::Strategy::KIND_GUIDED);
+  request.mutable_strategy()->set_max_trials(1);
+  Tune(request);
+  EXPECT_THAT(Tries(), ElementsAre(Key("tiles:BLOCK=64,SPLITS=2")));
+  EXPECT_THAT(models.asked(), testing::Each("cuda:0 POLICY_HOT"));
+  // Then the guess, and what is expected to be the next.
+  request.mutable_strategy()->set_max_trials(2);
+  Tune(request);
+  EXPECT_THAT(Tries(), UnorderedElementsAre(Key("tiles:BLOCK=64,SPLITS=2"), Key("tiles:BLOCK=32,SPLITS=2"),
+                                            Key("tiles:BLOCK=16,SPLITS=2")));
+  // Told where to look, it looks there.
+  request.add_where("BLOCK == 32 && SPLITS == 1");
+  request.mutable_strategy()->set_max_trials(1);
+  Tune(request);
+  EXPECT_THAT(Tries(), SizeIs(4));
+  EXPECT_THAT(Tries(), testing::Contains(Key("tiles:BLOCK=32,SPLITS=1")));
+  // Of another head dimension it says nothing.
+  request = TuneRequest("b1.h1.q128.d128.f16");
+  request.mutable_strategy()->set_kind(v1::Strategy::KIND_GUIDED);
+  request.mutable_strategy()->set_max_trials(1);
+  Tune(request);
+  EXPECT_THAT(Tries("b1.h1.q128.d128.f16"), testing::Not(testing::Contains(Key("tiles:BLOCK=64,SPLITS=2"))));
 }
 
 TEST_F(TuneSelectionTest, WhatDidBestForAnotherProblemComesFirst) {

@@ -503,6 +503,23 @@ TEST(SpaceModel, ANearProblemOfFewTrialsSaysNothing) {
   EXPECT_TRUE(SpaceModel(field, 1).has_prior());
 }
 
+TEST(SpaceModel, WhatIsExpectedIsHalfOfThePriorOrAllOfIt) {
+  Field field = TwoFamilies();
+  for (size_t i = 0; i < field.candidates; ++i) field.expected.push_back(i == 7 ? -1 : 1);
+  const std::optional<SpacePrior> alone = PriorOf(field, 1);
+  ASSERT_TRUE(alone.has_value());
+  EXPECT_EQ(alone->excess, field.expected);
+  EXPECT_LE(alone->distance, kNear) << "is trusted";
+  Neighbour neighbour{1, {}};
+  for (const Point& point : field.points) neighbour.rows.push_back({point.family, point.features, Outcome::Timed(5)});
+  field.neighbours = {neighbour};
+  const std::optional<SpacePrior> both = PriorOf(field, 1);
+  ASSERT_TRUE(both.has_value());
+  EXPECT_EQ(both->distance, 1);
+  EXPECT_DOUBLE_EQ(both->excess[7], -0.5) << "near it all are as fast as the best";
+  EXPECT_DOUBLE_EQ(both->excess[8], 0.5);
+}
+
 TEST(SpaceModel, LearnsOfManyTrialsFromTheFastestAndSomeOfTheRest) {
   std::vector<Told> told;
   for (size_t i = 0; i < 4000; ++i) told.emplace_back(i, i % 4 == 3 ? Outcome::Failed() : Outcome::Timed(5000.0 - i));

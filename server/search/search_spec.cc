@@ -30,6 +30,18 @@ int64_t CountUnlearned(const CandidateSet& candidates, const SearchSpec& spec,
 
 }  // namespace
 
+std::vector<space::Variant> SeedsOf(std::vector<space::Variant> near, std::optional<space::Variant> expected) {
+  if (expected.has_value()) {
+    const std::string text = expected->ToText();
+    const auto second = near.begin() + std::min<std::ptrdiff_t>(1, std::ssize(near));
+    near.insert(second, *std::move(expected));
+    bool seen = false;
+    std::erase_if(near, [&](const space::Variant& seed) { return seed.ToText() == text && std::exchange(seen, true); });
+  }
+  if (near.size() > kMostSeeds) near.resize(kMostSeeds);
+  return near;
+}
+
 absl::StatusOr<CandidateSet> CandidatesNow(const SearchSpec& spec, const std::optional<v1::Incumbent>& served,
                                            const std::vector<std::shared_ptr<const space::Family>>& families,
                                            store::Store& store, const space::Stopped& stopped) {

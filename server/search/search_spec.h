@@ -21,6 +21,10 @@ namespace attune::search {
 // Of a budget of ten, as --on_miss=tune has, they leave room for guesses and draws.
 inline constexpr size_t kMostSeeds = 4;
 
+// What near problems are served, the nearest first, and what is expected of all that was tuned, if anything is, after
+// the first of them, which was timed; each once, at most kMostSeeds.
+std::vector<space::Variant> SeedsOf(std::vector<space::Variant> near, std::optional<space::Variant> expected);
+
 struct SearchSpec {
   catalog::TuningKey tuning_key;
   std::vector<std::string> families;  // empty: all that apply

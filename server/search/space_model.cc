@@ -114,11 +114,15 @@ std::optional<SpacePrior> PriorOf(const Field& field, uint64_t seed) {
                std::exp(-neighbour.distance));
     }
   }
-  if (rows.size() == 0) return std::nullopt;
+  if (rows.size() == 0) {
+    if (field.expected.empty()) return std::nullopt;
+    return SpacePrior{field.expected, kNear};
+  }
   const TreeEnsemble ensemble = TreeEnsemble::Fit(rows, {.trees = 32, .min_leaf = 2, .seed = seed});
   for (const Point& point : field.points) {
     prior.excess.push_back(ensemble.Predict(scale.Scaled(point.features, point.family)).mean);
   }
+  for (size_t i = 0; i < field.expected.size(); ++i) prior.excess[i] = (prior.excess[i] + field.expected[i]) / 2;
   return prior;
 }
 

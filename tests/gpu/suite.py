@@ -13,6 +13,7 @@ import collections
 import concurrent.futures
 import datetime
 import gzip
+import itertools
 import json
 import pathlib
 import re
@@ -28,8 +29,18 @@ from grid import bench_grid
 
 ROOT = evidence.ROOT
 
-# Tuned over every variant, in this order.
+# Tuned over every variant, in this order: families by themselves, the large ones in pieces, so that daemons can share
+# them. `exhausted` says whether they are all of a space.
 EXHAUSTIVE = ["b1.h1.q128.d64.f16", "b2.h8.q512.d64.f16"]
+PIECES = [
+    ("--family=attention_hopper",),
+    ("--family=attention_mma",),
+    *(
+        (f"--family={family}", f"--where=BLOCK_N {keys}")
+        for family in ("attention_simt", "attention_wmma")
+        for keys in ("< 32", "== 32", "> 32")
+    ),
+]
 
 # Checked with a random sample of variants each: lengths that no tile divides, every head dimension, both dtypes, every
 # mask, grouped heads, both layouts, log-sum-exp, fully masked rows, few and many keys.
@@ -227,17 +238,33 @@ def tune_all(bundle, scratch, name, runs, flags, failures):
     directory.mkdir()
     daemon = Daemon(bundle, directory, [ROOT / "kernels_src"], flags)
     device = [line for line in daemon.attune("devices") if line.get("device") == "cuda:0"]
-    kept, everything, best = {}, [], []
+    tried, best = {}, {}
     for problem, arguments in runs:
         if any(device[0]["compute_capability"] < NEEDS.get(argument, 0) for argument in arguments):
             continue
-        trials = tune(daemon, problem, *arguments)
-        check_trials(problem, trials, failures)
-        kept[problem] = [brief(trial) for trial in trials]
-        everything += trials
-        best += daemon.attune("best", problem, check=False)
+        tried[problem] = tune(daemon, problem, *arguments)
+        check_trials(problem, tried[problem], failures)
+        best[problem] = daemon.attune("best", problem, check=False)
     daemon.stop()
-    return {"device": device, "problems": kept}, everything, best
+    kept = {problem: [brief(trial) for trial in trials] for problem, trials in tried.items()}
+    return {"device": device, "problems": kept}, list(itertools.chain(*tried.values())), list(itertools.chain(*best.values()))
+
+
+def whole_spaces(bundle, scratch, problems):
+    """Of each problem the texts of all variants that are feasible on the device."""
+    with Daemon(bundle, scratch, [ROOT / "kernels_src"]) as daemon:
+        return {
+            problem: {variant["variant"] for variant in daemon.attune("space", problem, "--list")} for problem in problems
+        }
+
+
+def exhausted(spaces, tried, failures):
+    """Every variant of `spaces` is among what was tried of its problem, and nothing else."""
+    for problem, variants in spaces.items():
+        found = {trial["variant"] for trial in tried.get(problem, [])}
+        for what, these in (("was not tried", variants - found), ("is not feasible", found - variants)):
+            if these:
+                failures.append(f"{problem}: {len(these)} variants: each {what}: {min(these)}")
 
 
 def shares(runs, count):
@@ -251,7 +278,7 @@ def joined(runs, made):
     for kept, _, _ in made:
         for problem, trials in kept["problems"].items():
             found[problem] += trials
-    problems = {problem: found[problem] for problem, _ in runs if problem in found}
+    problems = {p: sorted(found[p], key=lambda trial: trial["variant"]) for p in dict(runs) if p in found}
     everything = [trial for _, trials, _ in made for trial in trials]
     return {"device": made[0][0]["device"], "problems": problems}, everything, [each for *_, best in made for each in best]
 
@@ -291,7 +318,7 @@ def main():
     samples += [(problem, (*sample, "--family=attention_mma")) for problem in MMA + FEATURES]
     samples += [(problem, sample) for problem in EIGHT_BIT]
     runs = {
-        "exhaustive": ([(problem, ()) for problem in arguments.exhaustive], []),
+        "exhaustive": ([(problem, piece) for problem in arguments.exhaustive for piece in PIECES], []),
         "sampled": (samples + [(problem, (*sample, "--family=attention_hopper")) for problem in HOPPER], []),
         # The L4's code path: its limits, and compute_89 PTX that the driver compiles.
         "as_l4": ([(problem, sample) for problem in EXHAUSTIVE] + samples, ["--emulate=l4"]),
@@ -322,6 +349,10 @@ def main():
 
     def keep(part, made):
         report["parts"][part], lines = found(part, made)
+        if part == "exhaustive":
+            (scratch / "spaces").mkdir()
+            spaces = whole_spaces(bundle, scratch / "spaces", arguments.exhaustive)
+            exhausted(spaces, report["parts"][part]["problems"], failures)
         print(f"== {part} done after {time.monotonic() - begun:.0f} s", flush=True)
         if lines:
             with gzip.open(arguments.out / f"{part}.jsonl.gz", "wt") as out:
@@ -334,7 +365,9 @@ def main():
     for part in alone:
         keep(part, [task() for task in tasks(part)])
     with concurrent.futures.ThreadPoolExecutor(arguments.at_once) as pool:
-        started = {part: [pool.submit(task) for task in tasks(part)] for part in arguments.parts if part not in alone}
+        # One that mostly waits for what hangs comes first.
+        first = sorted(arguments.parts, key=lambda part: part != "adversarial")
+        started = {part: [pool.submit(task) for task in tasks(part)] for part in first if part not in alone}
         # A part's evidence is there as soon as its last task is done: a run that is stopped keeps whole parts.
         left = dict(started)
         while left:

@@ -1,3 +1,4 @@
+import collections
 import json
 import pathlib
 import tempfile
@@ -43,15 +44,29 @@ class SuiteTest(unittest.TestCase):
         self.assertEqual(set(written["4"]["parts"]), set(suite.evidence.PARTS))
         problems = written["4"]["parts"]["exhaustive"]["problems"]
         self.assertEqual(list(problems), suite.EXHAUSTIVE)
-        self.assertEqual([[trial["variant"] for trial in trials] for trials in problems.values()], [[p] for p in suite.EXHAUSTIVE])
+        pieces = sorted(" ".join(piece) for piece in suite.PIECES)
+        self.assertEqual([[trial["variant"] for trial in trials] for trials in problems.values()], [pieces] * len(problems))
+
+    def test_pieces_are_a_whole_space(self):
+        spaces = {"p": {"a", "b"}}
+        failures = []
+        suite.exhausted(spaces, {"p": [trial("b", "OK"), trial("a", "OK")]}, failures)
+        self.assertEqual(failures, [])
+        suite.exhausted(spaces, {"p": [trial("b", "OK"), trial("c", "OK")]}, failures)
+        self.assertEqual(failures, ["p: 1 variants: each was not tried: a", "p: 1 variants: each is not feasible: c"])
+        suite.exhausted(spaces, {}, failures)
+        self.assertEqual(failures[2:], ["p: 2 variants: each was not tried: a"])
 
     def evidence_of(self, out, at_once):
         def tune_all(bundle, scratch, name, runs, flags, failures):
-            kept = {problem: [{"variant": problem, "verdict": "OK"}] for problem, _ in runs}
+            kept = collections.defaultdict(list)
+            for problem, arguments in runs:
+                kept[problem].append({"variant": " ".join(arguments), "verdict": "OK"})
             return {"device": ["a GPU"], "problems": kept}, [{"problem": problem} for problem in kept], []
 
         fakes = {
             "tune_all": tune_all,
+            "whole_spaces": lambda *_: {p: {" ".join(piece) for piece in suite.PIECES} for p in suite.EXHAUSTIVE},
             "unit_tests": lambda *_: {"a_gpu_test": {}},
             "adversarial": lambda *_: {"hang_cuda": ["OK"]},
         }

@@ -84,7 +84,8 @@ class TunerTest : public ::testing::Test {
                                                                      .lease = lease_,
                                                                      .clock = clock_,
                                                                      .tools = tools_,
-                                                                     .profile_time = absl::Minutes(2)});
+                                                                     .profile_time = absl::Minutes(2),
+                                                                     .models = models_});
     EXPECT_TRUE(tuning.ok()) << tuning.status();
     tuning_ = *std::move(tuning);
     tuner_ = &tuning_->tuner();
@@ -169,6 +170,7 @@ class TunerTest : public ::testing::Test {
   supervisor::FakeCompilePool pool_;
   std::vector<supervisor::FakeDeviceWorker*> others_;  // at Start, beside device_
   profile::Tools* tools_ = nullptr;                    // at Start
+  forecast::Models* models_ = nullptr;                 // at Start
   supervisor::FakeDeviceWorker device_{FakeDevice()};
   catalog::Host host_;
   std::unique_ptr<catalog::Results> results_;

@@ -1,0 +1,87 @@
+#include "server/forecast/class_model.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "server/catalog/answers/derived_answer.h"
+#include "server/forecast/relevance.h"
+#include "server/search/field.h"
+
+namespace attune::forecast {
+namespace {
+
+constexpr size_t kWinners = 10;       // of each tuned problem
+constexpr double kGuessKeeps = 0.03;  // of ln(time): by less nothing is expected to be faster than the guess
+
+std::vector<double> FeaturesOf(const space::Variant& variant, const Problem& problem, const v1::Device& device,
+                               const search::FeatureColumns& columns) {
+  absl::StatusOr<std::vector<double>> row = columns.Of(variant, problem, device);
+  return row.ok() ? *std::move(row) : std::vector<double>(columns.names().size(), search::kMissing);
+}
+
+}  // namespace
+
+ClassModel::ClassModel(const Families& families, const v1::Device& device, const std::vector<TunedProblem>& tuned,
+                       size_t least)
+    : device_(device), columns_(families) {
+  std::vector<TunedShape> shapes;
+  std::set<std::string> timed;
+  std::set<std::string> winners;
+  for (const TunedProblem& one : tuned) {
+    if (one.variants.size() < least) continue;
+    problems_.push_back(one.problem);
+    for (size_t i = 0; i < one.variants.size(); ++i) {
+      timed.insert(one.variants[i].family->name());
+      if (i < kWinners && winners.insert(one.variants[i].ToText()).second) winners_.push_back(one.variants[i]);
+    }
+    TunedShape& shape = shapes.emplace_back();
+    shape.problem = one.problem;
+    shape.us = one.us;
+    for (size_t i : ShapeModel::LearnedFrom(one.us.size())) {
+      shape.features.emplace(i, FeaturesOf(one.variants[i], one.problem, device, columns_));
+    }
+  }
+  for (const auto& family : families) {
+    if (timed.contains(family->name())) timed_.push_back(family);
+  }
+  trees_ = ShapeModel::Fit(columns_.names(), device, shapes);
+}
+
+bool ClassModel::Covers(const Problem& problem) const {
+  return std::any_of(problems_.begin(), problems_.end(), [&](const Problem& tuned) { return IsLike(tuned, problem); });
+}
+
+std::vector<space::Variant> ClassModel::Ranked(const Problem& problem) const {
+  std::vector<space::Variant> variants;
+  std::set<std::string> texts;
+  const auto add = [&](absl::StatusOr<space::Variant> variant) {
+    if (variant.ok() && texts.insert(variant->ToText()).second) variants.push_back(*std::move(variant));
+  };
+  for (const space::Variant& winner : winners_) {
+    if (space::Applies(*winner.family, problem, device_).ok()) add(space::Refit(winner, problem, device_));
+  }
+  const absl::StatusOr<space::Variant> guess = catalog::HeuristicVariant(timed_, problem, device_);
+  add(guess);
+  std::vector<double> expected = Expect(problem, variants);
+  for (size_t i = 0; guess.ok() && i < variants.size(); ++i) {
+    if (variants[i].ToText() == guess->ToText()) expected[i] -= kGuessKeeps;
+  }
+  std::vector<size_t> order(variants.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return expected[a] < expected[b]; });
+  std::vector<space::Variant> ranked;
+  ranked.reserve(order.size());
+  for (size_t i : order) ranked.push_back(std::move(variants[i]));
+  return ranked;
+}
+
+std::vector<double> ClassModel::Expect(const Problem& problem, const std::vector<space::Variant>& variants) const {
+  std::vector<std::vector<double>> features;
+  features.reserve(variants.size());
+  for (const space::Variant& variant : variants) features.push_back(FeaturesOf(variant, problem, device_, columns_));
+  return trees_->Expect(problem, features);
+}
+
+}  // namespace attune::forecast
