@@ -42,8 +42,11 @@ absl::StatusOr<catalog::PriorTable> LearnPrior(const std::vector<v1::Recording>&
   if (table.rows.empty()) {
     return absl::InvalidArgumentError(absl::StrCat("no recording has a time of a variant of ", family));
   }
-  std::sort(table.rows.begin(), table.rows.end(),
-            [](const auto& a, const auto& b) { return ToText(a.problem) < ToText(b.problem); });
+  std::stable_sort(table.rows.begin(), table.rows.end(),
+                   [](const auto& a, const auto& b) { return ToText(a.problem) < ToText(b.problem); });
+  const auto again = std::unique(table.rows.begin(), table.rows.end(),
+                                 [](const auto& a, const auto& b) { return a.problem == b.problem; });
+  table.rows.erase(again, table.rows.end());
   return table;
 }
 

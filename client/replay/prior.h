@@ -12,8 +12,9 @@
 
 namespace attune::replay {
 
-// Of each recording the fastest variant of the family, in the order of the problems' texts. InvalidArgument where
-// CheckAreOfOne refuses the recordings, they are of another model than `device`, or none has a time of the family.
+// Of each problem the fastest variant of the family in its first recording, in the order of their texts.
+// InvalidArgument where CheckAreOfOne refuses the recordings, they are of another model than `device`, or none has a
+// time of the family.
 absl::StatusOr<catalog::PriorTable> LearnPrior(const std::vector<v1::Recording>& recordings, const std::string& family,
                                                const attune::v1::Device& device);
 

@@ -28,6 +28,16 @@ TEST(LearnPrior, HasTheFastestVariantOfEachProblem) {
             "b1.h1.q64.d64.f16 10 tiles:BLOCK=0\nb2.h1.q64.d64.f16 20.5 tiles:BLOCK=1\n");
 }
 
+TEST(LearnPrior, OfAProblemThatWasRecordedTwiceHasTheFirst) {
+  const auto table = LearnPrior({RecordingOf("b2.h1.q64.d64.f16", {7}), RecordingOf("b1.h1.q64.d64.f16", {10, 11}),
+                                 RecordingOf("b1.h1.q64.d64.f16", {9, 8})},
+                                "tiles", Card());
+  ASSERT_TRUE(table.ok()) << table.status();
+  ASSERT_EQ(table->rows.size(), 2);
+  EXPECT_EQ(table->rows[0].us, 10);
+  EXPECT_EQ(table->rows[1].us, 7);
+}
+
 TEST(LearnPrior, RefusesWhatDoesNotBelongTogether) {
   const v1::Recording one = RecordingOf("b1.h1.q64.d64.f16", {10});
   v1::Recording other = RecordingOf("b2.h1.q64.d64.f16", {10});
