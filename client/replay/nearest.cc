@@ -96,18 +96,6 @@ std::string TextOf(const HeldOutAnswer& answer) {
   return "";
 }
 
-Families Recorded(const std::vector<v1::Recording>& recordings, const Families& families) {
-  std::set<std::string> names;
-  for (const v1::Recording& recording : recordings) {
-    for (const v1::Family& family : recording.families()) names.insert(family.name());
-  }
-  Families recorded;
-  for (const auto& family : families) {
-    if (names.contains(family->name())) recorded.push_back(family);
-  }
-  return recorded;
-}
-
 absl::StatusOr<std::vector<TunedProblem>> TunedProblemsOf(const std::vector<v1::Recording>& recordings,
                                                           const Families& families,
                                                           const search::FeatureColumns& columns,

@@ -61,30 +61,17 @@ bool SaysSomethingOf(const v1::Recording& other, const v1::Recording& one, Tuned
 // What is expected to be the fastest of a recording's problem, if anything is, and of each row.
 using Forecast = std::pair<std::optional<space::Variant>, std::vector<double>>;
 
-absl::StatusOr<Families> FamiliesOfAll(const std::vector<v1::Recording>& recordings, const Families& families) {
-  Families all;
-  for (const v1::Recording& recording : recordings) {
-    const absl::StatusOr<Families> some = FamiliesOf(recording, families);
-    if (!some.ok()) return some.status();
-    for (const auto& family : *some) {
-      if (std::find(all.begin(), all.end(), family) == all.end()) all.push_back(family);
-    }
-  }
-  return all;
-}
-
 // Of each recording, from the others.
 absl::StatusOr<std::vector<Forecast>> ForecastsOf(const std::vector<v1::Recording>& recordings,
                                                   const Families& families) {
   std::vector<Forecast> forecasts(recordings.size());
-  const absl::StatusOr<Families> recorded = FamiliesOfAll(recordings, families);
-  if (!recorded.ok()) return recorded.status();
-  const search::FeatureColumns columns(*recorded);
+  const Families recorded = Recorded(recordings, families);
+  const search::FeatureColumns columns(recorded);
   std::vector<TunedProblem> tuned;
   for (const v1::Recording& recording : recordings) {
     const absl::StatusOr<attune::v1::Device> device = DeviceOf(recording);
     if (!device.ok()) return device.status();
-    absl::StatusOr<TunedProblem> one = TunedProblemOf(recording, *recorded, columns, *device);
+    absl::StatusOr<TunedProblem> one = TunedProblemOf(recording, recorded, columns, *device);
     if (!one.ok()) return one.status();
     tuned.push_back(*std::move(one));
   }
@@ -94,7 +81,7 @@ absl::StatusOr<std::vector<Forecast>> ForecastsOf(const std::vector<v1::Recordin
       if (SaysSomethingOf(recordings[other], recordings[i], TunedWhere::kHere)) others.push_back(&tuned[other]);
     }
     const Choices& choices = tuned[i].choices;
-    const forecast::ClassModel model = ClassModelOf(others, *recorded, *DeviceOf(recordings[i]));
+    const forecast::ClassModel model = ClassModelOf(others, recorded, *DeviceOf(recordings[i]));
     if (model.problems() < forecast::ClassModel::kLeastProblems || !model.Covers(choices.problem)) continue;
     std::vector<space::Variant> ranked = model.Ranked(choices.problem);
     if (ranked.empty()) continue;
@@ -113,7 +100,7 @@ absl::Status SeedFromOthers(const std::vector<v1::Recording>& recordings, TunedW
     if (!answer.ok()) return answer.status();
     answers.push_back(*std::move(answer));
   }
-  absl::StatusOr<std::vector<Forecast>> forecasts = std::vector<Forecast>();
+  absl::StatusOr<std::vector<Forecast>> forecasts = std::vector<Forecast>(recordings.size());
   if (where == TunedWhere::kHere) forecasts = ForecastsOf(recordings, families);
   if (!forecasts.ok()) return forecasts.status();
   for (size_t i = 0; i < recordings.size(); ++i) {
@@ -128,8 +115,7 @@ absl::Status SeedFromOthers(const std::vector<v1::Recording>& recordings, TunedW
     for (size_t other = 0; other < recordings.size(); ++other) {
       if (SaysSomethingOf(recordings[other], recording, where)) others.push_back(answers[other]);
     }
-    Forecast forecast;
-    if (where == TunedWhere::kHere) forecast = std::move((*forecasts)[i]);
+    Forecast& forecast = (*forecasts)[i];
     spaces[i].field.expected = std::move(forecast.second);
     std::vector<size_t> seeds;
     for (const space::Variant& variant :

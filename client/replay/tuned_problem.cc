@@ -1,6 +1,7 @@
 #include "client/replay/tuned_problem.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -30,6 +31,18 @@ absl::StatusOr<Families> FamiliesOf(const v1::Recording& recording, const Famili
           absl::StrCat(recording.problem(), ": recorded with other sources of ", one.name()));
     }
     recorded.push_back(*family);
+  }
+  return recorded;
+}
+
+Families Recorded(const std::vector<v1::Recording>& recordings, const Families& families) {
+  std::set<std::string> names;
+  for (const v1::Recording& recording : recordings) {
+    for (const v1::Family& family : recording.families()) names.insert(family.name());
+  }
+  Families recorded;
+  for (const auto& family : families) {
+    if (names.contains(family->name())) recorded.push_back(family);
   }
   return recorded;
 }

@@ -41,6 +41,9 @@ struct TunedProblem {
 // Those of `families` that the recording's rows are of, in its order. FailedPrecondition where its sources are others.
 absl::StatusOr<Families> FamiliesOf(const v1::Recording& recording, const Families& families);
 
+// Those of `families` that any of the recordings names, in the order of `families`.
+Families Recorded(const std::vector<v1::Recording>& recordings, const Families& families);
+
 // `families` are the server's, of the recording's sources: FailedPrecondition where they are others. InvalidArgument
 // says what is wrong with the recording, as SpaceOf does.
 absl::StatusOr<TunedProblem> TunedProblemOf(const v1::Recording& recording, const Families& families,
