@@ -136,15 +136,8 @@ class Forecasting : public AnswerRule {
 
 forecast::ClassModel ClassModelOf(const std::vector<const TunedProblem*>& tuned, const Families& families,
                                   const attune::v1::Device& device, size_t least) {
-  std::vector<forecast::TunedProblem> problems;
-  for (const TunedProblem* one : tuned) {
-    forecast::TunedProblem& problem = problems.emplace_back();
-    problem.problem = one->choices.problem;
-    for (size_t variant : one->fastest_first) {
-      problem.variants.push_back(one->choices.variants[variant]);
-      problem.us.push_back(one->us[variant]);
-    }
-  }
+  std::vector<catalog::TunedProblem> problems;
+  for (const TunedProblem* one : tuned) problems.push_back(LearnedOf(*one));
   return forecast::ClassModel(families, device, problems, least);
 }
 

@@ -76,12 +76,14 @@ absl::StatusOr<std::vector<RecordedSpace>> Load(const SpaceArguments& arguments)
     spaces.push_back(*std::move(space));
     recordings.push_back(*std::move(recording));
   }
-  if (arguments.warm) Warm(recordings, spaces);
+  const bool shipped = arguments.begin_with == "shipped";
+  const TunedWhere where = shipped ? TunedWhere::kBeforeShipping : TunedWhere::kHere;
+  if (arguments.warm || shipped) Warm(recordings, where, spaces);
   if (!arguments.begin_with.empty()) {
     const auto families = space::LoadFamilies(arguments.kernels);
     if (!families.ok()) return families.status();
-    const TunedWhere where = arguments.begin_with == "served" ? TunedWhere::kHere : TunedWhere::kBeforeShipping;
-    if (absl::Status status = SeedFromOthers(recordings, where, *families, spaces); !status.ok()) return status;
+    absl::Status status = SeedFromOthers(recordings, where, *families, arguments.only, spaces);
+    if (!status.ok()) return status;
   }
   if (absl::Status status = KeepOnly(arguments.only, spaces); !status.ok()) return status;
   for (int seed = 1; seed <= arguments.synthetic; ++seed) {
@@ -93,7 +95,7 @@ absl::StatusOr<std::vector<RecordedSpace>> Load(const SpaceArguments& arguments)
     spaces.back().field.neighbours.push_back(NeighbourOf(SyntheticSpace(options), 1));
   }
   for (RecordedSpace& space : spaces) {
-    if (arguments.warm) continue;
+    if (arguments.warm || shipped) continue;
     space.field.expected.clear();
     if (arguments.begin_with.empty()) space.field.likely.guesses.clear();
   }
@@ -371,7 +373,8 @@ void AddSpaces(CLI::App& command, SpaceArguments& spaces) {
   command
       .add_option("--begin-with", spaces.begin_with,
                   "Strategies begin with the other recordings' fastest variants, as a daemon that has tuned those "
-                  "problems does (served), or one that was shipped with them (shipped), and with the families' guesses")
+                  "problems does (served), and with the families' guesses; or with all that one knows that was shipped "
+                  "with the others (shipped)")
       ->check(CLI::IsMember({"served", "shipped"}));
   command.add_option("--only", spaces.only, "Run on this problem; the other recordings are there to learn from")
       ->allow_extra_args(false);
@@ -489,7 +492,7 @@ int Main(int argc, char** argv) {
 
   PriorArguments prior;
   CLI::App& prior_command =
-      *app.add_subcommand("prior", "Makes the table of fastest variants that a fresh install answers from");
+      *app.add_subcommand("prior", "Makes the table that a fresh install answers and learns from");
   prior_command.add_option("RECORDING", prior.files, "Recordings of one class of device")->required();
   prior_command.add_option("--out", prior.out, "Write it here: server/catalog/prior/FAMILY.DEVICE.txt")->required();
   prior_command.add_option("--family", prior.family, "Whose variants")->capture_default_str();

@@ -12,7 +12,8 @@
 
 namespace attune::replay {
 
-// Of each problem the fastest variant of the family in its first recording, in the order of their texts.
+// Of each problem, in the order of their texts, those of the family's variants in its first recording that others learn
+// (catalog::LearnedOf).
 // InvalidArgument where CheckAreOfOne refuses the recordings, they are of another model than `device`, or none has a
 // time of the family.
 absl::StatusOr<catalog::PriorTable> LearnPrior(const std::vector<v1::Recording>& recordings, const std::string& family,

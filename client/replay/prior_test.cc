@@ -17,15 +17,16 @@ attune::v1::Device Card() {
   return device;
 }
 
-TEST(LearnPrior, HasTheFastestVariantOfEachProblem) {
+TEST(LearnPrior, HasTheTimesOfEachProblemFastestFirst) {
   const auto table =
-      LearnPrior({RecordingOf("b2.h1.q64.d64.f16", {0, 20.5, 30}), RecordingOf("b1.h1.q64.d64.f16", {10, 11, 12})},
+      LearnPrior({RecordingOf("b2.h1.q64.d64.f16", {0, 20.5, 30}), RecordingOf("b1.h1.q64.d64.f16", {10, 12, 11})},
                  "tiles", Card());
   ASSERT_TRUE(table.ok()) << table.status();
   EXPECT_EQ(ToText(*table),
-            "# Fastest variants of recorded problems. Written by attune-replay prior.\ndevice a card\n"
-            "compute_capability 90\npolicy hot\nfamily tiles source\n"
-            "b1.h1.q64.d64.f16 10 tiles:BLOCK=0\nb2.h1.q64.d64.f16 20.5 tiles:BLOCK=1\n");
+            "# Times of recorded problems' variants. Written by attune-replay prior.\ndevice a card\n"
+            "compute_capability 90\npolicy hot\nfamily tiles source\nparameters BLOCK\n"
+            "problem b1.h1.q64.d64.f16 11\n10 0\n11 2\n12 1\n"
+            "problem b2.h1.q64.d64.f16 30\n20.5 1\n30 2\n");
 }
 
 TEST(LearnPrior, OfAProblemThatWasRecordedTwiceHasTheFirst) {
@@ -33,9 +34,21 @@ TEST(LearnPrior, OfAProblemThatWasRecordedTwiceHasTheFirst) {
                                  RecordingOf("b1.h1.q64.d64.f16", {9, 8})},
                                 "tiles", Card());
   ASSERT_TRUE(table.ok()) << table.status();
-  ASSERT_EQ(table->rows.size(), 2);
-  EXPECT_EQ(table->rows[0].us, 10);
-  EXPECT_EQ(table->rows[1].us, 7);
+  ASSERT_EQ(table->tuned.size(), 2);
+  EXPECT_EQ(table->tuned[0].rows[0].us, 10);
+  EXPECT_EQ(table->tuned[1].rows[0].us, 7);
+}
+
+TEST(LearnPrior, OfManyVariantsHasThoseThatOthersLearn) {
+  std::vector<double> us;
+  for (int i = 0; i < 660; ++i) us.push_back(100 + i);
+  const auto table = LearnPrior({RecordingOf("b1.h1.q64.d64.f16", us)}, "tiles", Card());
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ(table->tuned[0].level_us, 133);
+  ASSERT_EQ(table->tuned[0].rows.size(), 120);
+  EXPECT_EQ(table->tuned[0].rows[59].us, 159);
+  EXPECT_EQ(table->tuned[0].rows.back().us, 750);
+  EXPECT_EQ(table->tuned[0].rows.back().values[0], 650);
 }
 
 TEST(LearnPrior, RefusesWhatDoesNotBelongTogether) {

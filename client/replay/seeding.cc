@@ -58,12 +58,21 @@ bool SaysSomethingOf(const v1::Recording& other, const v1::Recording& one, Tuned
   return its_device.ok() && device.ok() && its_device->compute_capability() == device->compute_capability();
 }
 
+// Whether a daemon of the one's device learns from the other's trials, and not only from its fastest.
+bool TeachesTrials(const v1::Recording& other, const v1::Recording& one, TunedWhere where) {
+  return SaysSomethingOf(other, one, where) && other.device_model() == one.device_model();
+}
+
 // What is expected to be the fastest of a recording's problem, if anything is, and of each row.
 using Forecast = std::pair<std::optional<space::Variant>, std::vector<double>>;
 
+bool Has(const std::vector<std::string>& only, const v1::Recording& recording) {
+  return only.empty() || std::find(only.begin(), only.end(), recording.problem()) != only.end();
+}
+
 // Of each recording, from the others.
-absl::StatusOr<std::vector<Forecast>> ForecastsOf(const std::vector<v1::Recording>& recordings,
-                                                  const Families& families) {
+absl::StatusOr<std::vector<Forecast>> ForecastsOf(const std::vector<v1::Recording>& recordings, TunedWhere where,
+                                                  const Families& families, const std::vector<std::string>& only) {
   std::vector<Forecast> forecasts(recordings.size());
   const Families recorded = Recorded(recordings, families);
   const search::FeatureColumns columns(recorded);
@@ -76,9 +85,10 @@ absl::StatusOr<std::vector<Forecast>> ForecastsOf(const std::vector<v1::Recordin
     tuned.push_back(*std::move(one));
   }
   for (size_t i = 0; i < recordings.size(); ++i) {
+    if (!Has(only, recordings[i])) continue;
     std::vector<const TunedProblem*> others;
     for (size_t other = 0; other < recordings.size(); ++other) {
-      if (SaysSomethingOf(recordings[other], recordings[i], TunedWhere::kHere)) others.push_back(&tuned[other]);
+      if (TeachesTrials(recordings[other], recordings[i], where)) others.push_back(&tuned[other]);
     }
     const Choices& choices = tuned[i].choices;
     const forecast::ClassModel model = ClassModelOf(others, recorded, *DeviceOf(recordings[i]));
@@ -93,18 +103,18 @@ absl::StatusOr<std::vector<Forecast>> ForecastsOf(const std::vector<v1::Recordin
 }  // namespace
 
 absl::Status SeedFromOthers(const std::vector<v1::Recording>& recordings, TunedWhere where, const Families& families,
-                            std::vector<RecordedSpace>& spaces) {
+                            const std::vector<std::string>& only, std::vector<RecordedSpace>& spaces) {
   std::vector<catalog::AnswerPtr> answers;
   for (const v1::Recording& recording : recordings) {
     absl::StatusOr<catalog::AnswerPtr> answer = FastestOf(recording, where, families);
     if (!answer.ok()) return answer.status();
     answers.push_back(*std::move(answer));
   }
-  absl::StatusOr<std::vector<Forecast>> forecasts = std::vector<Forecast>(recordings.size());
-  if (where == TunedWhere::kHere) forecasts = ForecastsOf(recordings, families);
+  absl::StatusOr<std::vector<Forecast>> forecasts = ForecastsOf(recordings, where, families, only);
   if (!forecasts.ok()) return forecasts.status();
   for (size_t i = 0; i < recordings.size(); ++i) {
     const v1::Recording& recording = recordings[i];
+    if (!Has(only, recording)) continue;
     const absl::StatusOr<attune::v1::Device> device = DeviceOf(recording);
     if (!device.ok()) return device.status();
     std::map<std::string, size_t> by_text;

@@ -54,9 +54,23 @@ class SeedingTest : public ::testing::Test {
   std::vector<size_t> GuessesOfFirst(const std::vector<v1::Recording>& recordings, TunedWhere where) const {
     std::vector<RecordedSpace> spaces;
     for (const v1::Recording& recording : recordings) spaces.push_back(*SpaceOf(recording));
-    const absl::Status status = SeedFromOthers(recordings, where, families_, spaces);
+    const absl::Status status = SeedFromOthers(recordings, where, families_, {}, spaces);
     EXPECT_TRUE(status.ok()) << status;
     return spaces[0].field.likely.guesses;
+  }
+
+  // Of nine, stages 3 are the fastest of all but the first and the nearest of that.
+  std::vector<v1::Recording> Nine() const {
+    const auto ample = [&](const std::string& problem, size_t fastest) {
+      std::vector<double> us(24, 50);
+      us[fastest] = 10;
+      return RecordingOf(problem, us);
+    };
+    std::vector<v1::Recording> recordings = {ample(kAsked, 0), ample("b1.h1.q64.kv4000.d64.f16", 1)};
+    for (const char* length : {"1024", "1500", "3000", "5000", "6000", "7000", "9000"}) {
+      recordings.push_back(ample(absl::StrCat("b1.h1.q64.kv", length, ".d64.f16"), 2));
+    }
+    return recordings;
   }
 
   Families families_;
@@ -92,38 +106,46 @@ TEST_F(SeedingTest, WhatWasNotRecordedIsLeftOut) {
               ElementsAre(0));
 }
 
-// Of nine, stages 3 are the fastest of all but the nearest.
 TEST_F(SeedingTest, BeginsWithWhatIsExpectedWhereEnoughWasTuned) {
-  const auto ample = [&](const std::string& problem, size_t fastest) {
-    std::vector<double> us(24, 50);
-    us[fastest] = 10;
-    return RecordingOf(problem, us);
-  };
-  std::vector<v1::Recording> recordings = {ample(kAsked, 0), ample("b1.h1.q64.kv4000.d64.f16", 1)};
-  for (const char* length : {"1024", "1500", "3000", "5000", "6000", "7000", "9000"}) {
-    recordings.push_back(ample(absl::StrCat("b1.h1.q64.kv", length, ".d64.f16"), 2));
-  }
+  std::vector<v1::Recording> recordings = Nine();
   std::vector<RecordedSpace> spaces;
   for (const v1::Recording& recording : recordings) spaces.push_back(*SpaceOf(recording));
-  ASSERT_TRUE(SeedFromOthers(recordings, TunedWhere::kHere, families_, spaces).ok());
+  ASSERT_TRUE(SeedFromOthers(recordings, TunedWhere::kHere, families_, {}, spaces).ok());
   const search::Field& field = spaces[0].field;
   EXPECT_THAT(field.likely.guesses, ElementsAre(1, 2, 0)) << "the nearest's, what most found, the guess";
   ASSERT_EQ(field.expected.size(), 24);
   EXPECT_EQ(std::min_element(field.expected.begin(), field.expected.end()) - field.expected.begin(), 2);
   recordings.back() = RecordingOf(recordings.back().problem(), {50, 50, 10});
   spaces[0].field = SpaceOf(recordings[0])->field;
-  ASSERT_TRUE(SeedFromOthers(recordings, TunedWhere::kHere, families_, spaces).ok());
+  ASSERT_TRUE(SeedFromOthers(recordings, TunedWhere::kHere, families_, {}, spaces).ok());
   EXPECT_TRUE(spaces[0].field.expected.empty()) << "seven others, and one of three variants, are too few";
+}
+
+// Of the same model of device.
+TEST_F(SeedingTest, WhatWasShippedSaysWhatIsExpectedToo) {
+  std::vector<v1::Recording> recordings = Nine();
+  std::vector<RecordedSpace> spaces;
+  for (const v1::Recording& recording : recordings) spaces.push_back(*SpaceOf(recording));
+  const std::vector<RecordedSpace> fresh = spaces;
+  ASSERT_TRUE(SeedFromOthers(recordings, TunedWhere::kBeforeShipping, families_, {kAsked}, spaces).ok());
+  EXPECT_THAT(spaces[0].field.likely.guesses, ElementsAre(1, 2, 0));
+  EXPECT_EQ(spaces[0].field.expected.size(), 24);
+  EXPECT_TRUE(spaces[1].field.expected.empty()) << "nobody asked for it";
+  for (size_t i = 1; i < recordings.size(); ++i) recordings[i].set_device_model("NVIDIA H100 80GB HBM3");
+  spaces = fresh;
+  ASSERT_TRUE(SeedFromOthers(recordings, TunedWhere::kBeforeShipping, families_, {kAsked}, spaces).ok());
+  EXPECT_THAT(spaces[0].field.likely.guesses, ElementsAre(1, 2, 0)) << "the two nearest winners";
+  EXPECT_TRUE(spaces[0].field.expected.empty());
 }
 
 TEST_F(SeedingTest, SaysWhatItCannotSeedFrom) {
   v1::Recording other = RecordingOf(kNear, {1});
   other.mutable_families(0)->set_source_hash("another");
   std::vector<RecordedSpace> spaces = {*SpaceOf(other)};
-  EXPECT_EQ(SeedFromOthers({other}, TunedWhere::kHere, families_, spaces).code(),
+  EXPECT_EQ(SeedFromOthers({other}, TunedWhere::kHere, families_, {}, spaces).code(),
             absl::StatusCode::kFailedPrecondition);
   const v1::Recording unknown = RecordingOf(kNear, {1}, "a card");
-  EXPECT_THAT(std::string(SeedFromOthers({unknown}, TunedWhere::kHere, families_, spaces).message()),
+  EXPECT_THAT(std::string(SeedFromOthers({unknown}, TunedWhere::kHere, families_, {}, spaces).message()),
               HasSubstr("recorded on 'a card'"));
 }
 

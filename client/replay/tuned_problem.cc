@@ -20,6 +20,16 @@ attune::v1::Resources ResourcesOf(const v1::Row& row) {
 
 }  // namespace
 
+catalog::TunedProblem LearnedOf(const TunedProblem& tuned) {
+  std::vector<space::Variant> variants;
+  std::vector<double> us;
+  for (size_t variant : tuned.fastest_first) {
+    variants.push_back(tuned.choices.variants[variant]);
+    us.push_back(tuned.us[variant]);
+  }
+  return catalog::LearnedOf(tuned.choices.problem, variants, us);
+}
+
 absl::StatusOr<Families> FamiliesOf(const v1::Recording& recording, const Families& families) {
   Families recorded;
   for (const v1::Family& one : recording.families()) {

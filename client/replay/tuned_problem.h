@@ -13,6 +13,7 @@
 #include "attune/v1/device.pb.h"
 #include "attune/v1/trial.pb.h"
 #include "proto/attune/problem.h"
+#include "server/catalog/prior/tuned_problem.h"
 #include "server/search/feature_columns.h"
 #include "server/space/space.h"
 
@@ -37,6 +38,9 @@ struct TunedProblem {
 
   double best_us() const { return us[fastest_first.front()]; }
 };
+
+// What a daemon learns of it for other problems.
+catalog::TunedProblem LearnedOf(const TunedProblem& tuned);
 
 // Those of `families` that the recording's rows are of, in its order. FailedPrecondition where its sources are others.
 absl::StatusOr<Families> FamiliesOf(const v1::Recording& recording, const Families& families);

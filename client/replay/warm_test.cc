@@ -41,7 +41,7 @@ std::vector<double> ToldTheFirst(const std::vector<v1::Recording>& recordings) {
     EXPECT_TRUE(space.ok()) << space.status();
     spaces.push_back(*std::move(space));
   }
-  Warm(recordings, spaces);
+  Warm(recordings, TunedWhere::kHere, spaces);
   std::vector<double> distances;
   for (const search::Neighbour& neighbour : spaces.front().field.neighbours) {
     EXPECT_THAT(neighbour.rows, SizeIs(2));
@@ -64,6 +64,30 @@ TEST(Warm, TellsOfTheSixNearest) {
     recordings.push_back(RecordingOf("b" + std::to_string(batch) + ".h1.q128.d64.f16"));
   }
   EXPECT_THAT(ToldTheFirst(recordings), SizeIs(6));
+}
+
+// What was shipped is what a table has: no failures, of many the fastest and some of the rest, of the same model.
+TEST(Warm, TellsOfWhatWasShipped) {
+  std::vector<v1::Recording> recordings = {RecordingOf("b1.h1.q128.d64.f16"), RecordingOf("b2.h1.q128.d64.f16"),
+                                           RecordingOf("b3.h1.q128.d64.f16")};
+  recordings[2].set_device_model("another");
+  for (int i = 0; i < 300; ++i) {
+    v1::Row& row = *recordings[1].add_rows();
+    row = recordings[1].rows(0);
+    row.set_median_us(1000 - i);
+    if (i % 3 == 0) row.set_verdict(attune::v1::VERDICT_WRONG_RESULT);
+  }
+  std::vector<RecordedSpace> spaces;
+  for (const v1::Recording& recording : recordings) spaces.push_back(*SpaceOf(recording));
+  Warm(recordings, TunedWhere::kBeforeShipping, spaces);
+  ASSERT_THAT(spaces[0].field.neighbours, SizeIs(1));
+  const std::vector<search::NeighbourRow>& rows = spaces[0].field.neighbours[0].rows;
+  ASSERT_GT(rows.size(), 100);
+  EXPECT_LE(rows.size(), 120);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_TRUE(rows[i].outcome.ok);
+    if (i > 0) EXPECT_LE(rows[i - 1].outcome.us, rows[i].outcome.us);
+  }
 }
 
 TEST(Warm, OtherSourcesOrFamiliesSayNothing) {

@@ -23,25 +23,22 @@ std::vector<double> FeaturesOf(const space::Variant& variant, const Problem& pro
 
 }  // namespace
 
-ClassModel::ClassModel(const Families& families, const v1::Device& device, const std::vector<TunedProblem>& tuned,
+ClassModel::ClassModel(const Families& families, const v1::Device& device, const std::vector<catalog::TunedProblem>& tuned,
                        size_t least)
     : device_(device), columns_(families) {
   std::vector<TunedShape> shapes;
   std::set<std::string> timed;
   std::set<std::string> winners;
-  for (const TunedProblem& one : tuned) {
+  for (const catalog::TunedProblem& one : tuned) {
     if (one.variants.size() < least) continue;
     problems_.push_back(one.problem);
+    TunedShape shape = {one.problem, one.level_us, one.us, {}};
     for (size_t i = 0; i < one.variants.size(); ++i) {
       timed.insert(one.variants[i].family->name());
       if (i < kWinners && winners.insert(one.variants[i].ToText()).second) winners_.push_back(one.variants[i]);
+      shape.features.push_back(FeaturesOf(one.variants[i], one.problem, device, columns_));
     }
-    TunedShape& shape = shapes.emplace_back();
-    shape.problem = one.problem;
-    shape.us = one.us;
-    for (size_t i : ShapeModel::LearnedFrom(one.us.size())) {
-      shape.features.emplace(i, FeaturesOf(one.variants[i], one.problem, device, columns_));
-    }
+    shapes.push_back(std::move(shape));
   }
   for (const auto& family : families) {
     if (timed.contains(family->name())) timed_.push_back(family);

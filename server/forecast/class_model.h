@@ -13,18 +13,12 @@
 #include "attune/v1/device.pb.h"
 #include "attune/v1/service.pb.h"
 #include "proto/attune/problem.h"
+#include "server/catalog/prior/tuned_problem.h"
 #include "server/forecast/shape_model.h"
 #include "server/search/feature_columns.h"
 #include "server/space/space.h"
 
 namespace attune::forecast {
-
-// The right and timed variants of a problem, fastest first.
-struct TunedProblem {
-  Problem problem;
-  std::vector<space::Variant> variants;
-  std::vector<double> us;  // of each
-};
 
 // Immutable: threads may share it.
 class ClassModel {
@@ -36,7 +30,7 @@ class ClassModel {
   using Families = std::vector<std::shared_ptr<const space::Family>>;
 
   // `families`: every one that a variant may be of. Problems with fewer variants than `least` say nothing.
-  ClassModel(const Families& families, const v1::Device& device, const std::vector<TunedProblem>& tuned,
+  ClassModel(const Families& families, const v1::Device& device, const std::vector<catalog::TunedProblem>& tuned,
              size_t least = ShapeModel::kLeastRows);
 
   // How many problems it was learned from.

@@ -23,9 +23,7 @@ class ClassModelTest : public ::testing::Test {
   }
 
   // The farther a block is from `best` the slower; so many variants, fastest first.
-  TunedProblem Tuned(const std::string& text, int64_t best, size_t variants = 24) const {
-    TunedProblem tuned;
-    tuned.problem = *ParseProblem(text);
+  catalog::TunedProblem Tuned(const std::string& text, int64_t best, size_t variants = 24) const {
     std::vector<std::pair<double, space::Variant>> timed;
     for (int64_t m : {16, 32, 48, 64, 80, 96, 112, 128}) {
       for (int64_t n : {16, 32, 64}) {
@@ -33,14 +31,16 @@ class ClassModelTest : public ::testing::Test {
       }
     }
     std::stable_sort(timed.begin(), timed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<double> times;
+    std::vector<space::Variant> fastest;
     for (const auto& [us, variant] : timed) {
-      if (tuned.us.size() == variants) break;
-      tuned.us.push_back(us);
-      tuned.variants.push_back(variant);
+      if (times.size() == variants) break;
+      times.push_back(us);
+      fastest.push_back(variant);
     }
-    return tuned;
+    return catalog::LearnedOf(*ParseProblem(text), fastest, times);
   }
-  ClassModel Learned(const std::vector<TunedProblem>& tuned) const {
+  ClassModel Learned(const std::vector<catalog::TunedProblem>& tuned) const {
     return ClassModel(catalog::Families(family_), device_, tuned);
   }
 
@@ -65,7 +65,7 @@ TEST_F(ClassModelTest, RanksWhatOthersFoundFastest) {
 // The guess is 16 by 64.
 TEST_F(ClassModelTest, TheGuessGivesWayToWhatIsExpectedToBeClearlyFaster) {
   const auto ranked_of = [&](double faster) {
-    TunedProblem tuned = Tuned("b1.h8.q512.d64.f16", 64);
+    catalog::TunedProblem tuned = Tuned("b1.h8.q512.d64.f16", 64);
     for (size_t i = 0; i < tuned.us.size(); ++i) {
       const bool is_guess = tuned.variants[i].ToText() == "blocks:BLOCK_M=16,BLOCK_N=64";
       tuned.us[i] = is_guess ? 100 : i == 0 ? 100 / (1 + faster) : 150;

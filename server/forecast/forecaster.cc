@@ -137,18 +137,26 @@ class Forecaster::Worker {
 
   std::shared_ptr<const ClassModel> Fit(const Wanted& wanted, const std::vector<v1::Incumbent>& served) {
     const auto families = catalog::FamiliesFor(state_.host.families, wanted.device.backend(), family::v1::ROLE_SEARCH);
-    std::vector<TunedProblem> tuned;
+    std::vector<catalog::TunedProblem> tuned;
+    std::set<std::string> problems;
+    const auto add = [&](catalog::TunedProblem one) {
+      const bool room = tuned.size() < state_.options.most_shapes && one.variants.size() >= ShapeModel::kLeastRows;
+      if (room && problems.insert(ToText(one.problem)).second) tuned.push_back(std::move(one));
+    };
     for (const v1::Incumbent& incumbent : served) {
       const absl::StatusOr<Problem> problem = ParseProblem(incumbent.problem_text());
-      if (problem.ok()) tuned.push_back(TunedOf(*problem, wanted, families));
+      if (problem.ok()) add(TunedHere(*problem, wanted, families));
     }
-    auto model = std::make_shared<const ClassModel>(families, wanted.device, tuned);
-    return model->problems() < state_.options.least_shapes ? nullptr : std::move(model);
+    for (const auto& shipped : catalog::ShippedFor(*state_.options.shipped, wanted.device, wanted.policy)) {
+      if (!problems.contains(ToText(shipped.problem()))) add(shipped.Read(families));
+    }
+    if (tuned.size() < state_.options.least_shapes) return nullptr;
+    return std::make_shared<const ClassModel>(families, wanted.device, tuned);
   }
 
-  TunedProblem TunedOf(const Problem& problem, const Wanted& wanted, const ClassModel::Families& families) {
-    TunedProblem tuned;
-    tuned.problem = problem;
+  catalog::TunedProblem TunedHere(const Problem& problem, const Wanted& wanted, const ClassModel::Families& families) {
+    std::vector<space::Variant> variants;
+    std::vector<double> us;
     catalog::TuningKey key;
     key.problem = problem;
     key.problem_text = ToText(problem);
@@ -156,7 +164,7 @@ class Forecaster::Worker {
     key.policy = wanted.policy;
     key.toolchain = catalog::Toolchain(state_.host, wanted.device.backend()).value_or("");
     absl::StatusOr<std::vector<v1::Trial>> trials = catalog::KnownToday(state_.store, key);
-    if (!trials.ok()) return tuned;
+    if (!trials.ok()) return {};
     std::erase_if(*trials, [](const v1::Trial& trial) { return !search::OutcomeOf(trial).ok; });
     std::stable_sort(trials->begin(), trials->end(), [](const v1::Trial& a, const v1::Trial& b) {
       return search::OutcomeOf(a).us < search::OutcomeOf(b).us;
@@ -164,10 +172,10 @@ class Forecaster::Worker {
     for (const v1::Trial& trial : *trials) {
       absl::StatusOr<space::Variant> variant = space::ParseVariant(trial.variant().text(), families);
       if (!variant.ok() || variant->family->source_hash != trial.dependencies().source_hash()) continue;
-      tuned.us.push_back(search::OutcomeOf(trial).us);
-      tuned.variants.push_back(*std::move(variant));
+      us.push_back(search::OutcomeOf(trial).us);
+      variants.push_back(*std::move(variant));
     }
-    return tuned;
+    return catalog::LearnedOf(problem, variants, us);
   }
 
   State& state_;

@@ -1,7 +1,7 @@
-// Forecasts by a ShapeModel of the trials in the store.
+// Forecasts by a ClassModel of the trials in the store, and of those that were shipped.
 //
-// Its own thread, niced, reads the trials of what is served and fits a ClassModel. Of each problem that somebody has
-// asked for, and that is like a tuned one, it keeps the model's first choice; a look-up only ever reads a table in
+// Its own thread, niced, reads the trials of what is served, takes for other problems what was shipped for the model of
+// device, and fits a ClassModel. Of each problem that somebody has asked for, and that is like a tuned one, it keeps the model's first choice; a look-up only ever reads a table in
 // memory. A model is fitted anew when something else is served than when it was fitted, and somebody asks; until then,
 // and while that takes, the former one and its forecasts hold.
 #ifndef ATTUNE_SERVER_FORECAST_FORECASTER_H_
@@ -12,10 +12,12 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "server/catalog/answers/forecasts.h"
 #include "server/catalog/host.h"
+#include "server/catalog/prior/shipped_prior.h"
 #include "server/forecast/class_model.h"
 #include "server/store/store.h"
 
@@ -25,10 +27,11 @@ class Forecaster final : public catalog::Forecasts, public Models {
  public:
   struct Options {
     size_t least_shapes = ClassModel::kLeastProblems;  // tuned, with ShapeModel::kLeastRows good trials each
-    size_t most_shapes = 64;                           // learned from: those served last
+    size_t most_shapes = 128;                          // learned from: those served last, then those shipped
     size_t most_waiting = 256;                         // problems; more are forgotten, and may be asked for again
     size_t most_known = 16'384;                        // forecasts
     absl::Duration hold = absl::Minutes(1);            // how long nobody looks whether something else is served
+    const std::vector<catalog::PriorTable>* shipped = &catalog::ShippedPriors();
   };
 
   // Both outlive it.

@@ -109,6 +109,66 @@ TEST_F(ForecasterTest, LearnsAnewFromWhatIsServedSince) {
   EXPECT_EQ(forecast->problems, 6);
 }
 
+// Of a table of three problems one was tuned here, with another result.
+TEST_F(ForecasterTest, LearnsFromWhatWasShippedWhatWasNotTunedHere) {
+  const auto shipped_for = [&](const std::string& model) {
+    catalog::PriorTable table;
+    table.device_model = model;
+    table.family = family_->name();
+    table.source_hash = family_->source_hash;
+    table.parameters = {"BLOCK_M", "BLOCK_N"};
+    for (const char* text : {"b1.h8.q256.d64.f16", "b1.h8.q512.d64.f16", "b1.h8.q1024.d64.f16"}) {
+      catalog::PriorTable::Tuned& tuned = table.tuned.emplace_back();
+      tuned.problem = *ParseProblem(text);
+      for (int64_t keys : {64, 32, 16}) {
+        for (int64_t block : {96, 80, 112, 64, 128, 48, 32, 16}) {
+          tuned.rows.push_back({100 + 10 * static_cast<double>(tuned.rows.size()), {block, keys}});
+        }
+      }
+      tuned.level_us = 120;
+    }
+    return std::vector{table};
+  };
+  const auto learned = [&](const std::vector<catalog::PriorTable>& shipped) {
+    Forecaster forecaster(store_, host_, {.least_shapes = 3, .shipped = &shipped});
+    return Forecast(forecaster, "b1.h8.q700.d64.f16");
+  };
+  const std::string here = host_.devices.front().model();
+  auto forecast = learned(shipped_for(here));
+  ASSERT_TRUE(forecast.has_value());
+  EXPECT_EQ(forecast->variant.ToText(), "blocks:BLOCK_M=96,BLOCK_N=64");
+  EXPECT_EQ(forecast->problems, 3);
+  EXPECT_FALSE(learned(shipped_for("another model")).has_value());
+
+  Tune("b1.h8.q512.d64.f16", 32);
+  Tune("b1.h8.q600.d64.f16", 32);
+  Tune("b1.h8.q800.d64.f16", 32);
+  forecast = learned(shipped_for(here));
+  ASSERT_TRUE(forecast.has_value());
+  EXPECT_EQ(forecast->problems, 5);
+  EXPECT_EQ(forecast->variant.ToText(), "blocks:BLOCK_M=32,BLOCK_N=64") << "three say so here, and two there otherwise";
+}
+
+TEST_F(ForecasterTest, WhatIsServedComesBeforeWhatWasShipped) {
+  TuneThree();
+  catalog::PriorTable table;
+  table.device_model = host_.devices.front().model();
+  table.family = family_->name();
+  table.source_hash = family_->source_hash;
+  table.parameters = {"BLOCK_M", "BLOCK_N"};
+  table.tuned.push_back({*ParseProblem("b1.h8.q2048.d64.f16"), 100, {}});
+  for (int64_t block : {16, 32, 48, 64, 80, 96, 112, 128}) {
+    for (int64_t keys : {16, 32, 64}) table.tuned[0].rows.push_back({100, {block, keys}});
+  }
+  const std::vector<catalog::PriorTable> shipped = {table};
+  for (size_t most : {3, 4}) {
+    Forecaster forecaster(store_, host_, {.least_shapes = 3, .most_shapes = most, .shipped = &shipped});
+    const auto forecast = Forecast(forecaster, "b1.h8.q700.d64.f16");
+    ASSERT_TRUE(forecast.has_value());
+    EXPECT_EQ(forecast->problems, most);
+  }
+}
+
 TEST_F(ForecasterTest, WhoSearchesGetsTheNewestModelThatThereIs) {
   TuneThree();
   Forecaster forecaster(store_, host_, {.least_shapes = 3, .hold = absl::ZeroDuration()});

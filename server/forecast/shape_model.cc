@@ -9,7 +9,6 @@
 namespace attune::forecast {
 namespace {
 
-constexpr size_t kMostRowsOfShape = 120;
 // Of 64, which of several near variants is expected to be the fastest was half a matter of the draws.
 constexpr int kTrees = 160;
 
@@ -31,26 +30,15 @@ std::vector<double> ShapeModel::Row(const std::vector<double>& features, const P
   return row;
 }
 
-std::vector<size_t> ShapeModel::LearnedFrom(size_t variants) {
-  std::vector<size_t> learned;
-  const size_t head = std::min(variants, kMostRowsOfShape / 2);
-  const size_t step = std::max<size_t>(1, (variants - head) / (kMostRowsOfShape - kMostRowsOfShape / 2));
-  for (size_t i = 0; i < variants; i += i < head ? 1 : step) learned.push_back(i);
-  return learned;
-}
-
 ShapeModel ShapeModel::Fit(std::vector<std::string> names, const v1::Device& device,
                            const std::vector<TunedShape>& shapes) {
   ShapeModel model(std::move(names), device);
   search::TrainingRows rows;
   for (const TunedShape& shape : shapes) {
-    if (shape.features.empty()) continue;
-    const size_t tenth = std::min(shape.us.size(), std::max<size_t>(5, shape.us.size() / 10));
-    const double level = std::log(shape.us[tenth / 2]);
     Schedules schedules(shape.problem, model.device_);
-    for (const auto& [variant, features] : shape.features) {
-      rows.Add(model.Row(features, shape.problem, schedules), std::log(shape.us[variant]) - level,
-               1 / static_cast<double>(shape.features.size()));
+    for (size_t i = 0; i < shape.us.size(); ++i) {
+      rows.Add(model.Row(shape.features[i], shape.problem, schedules), std::log(shape.us[i] / shape.level_us),
+               1 / static_cast<double>(shape.us.size()));
     }
   }
   model.trees_ = search::TreeEnsemble::Fit(rows, {.trees = kTrees, .min_leaf = 2, .seed = 1});

@@ -7,7 +7,6 @@
 #define ATTUNE_SERVER_FORECAST_SHAPE_MODEL_H_
 
 #include <cstddef>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -18,12 +17,12 @@
 
 namespace attune::forecast {
 
-// The right and timed variants of a problem.
+// The variants of a problem that are learned from (catalog::TunedProblem).
 struct TunedShape {
   Problem problem;
-  std::vector<double> us;  // of each variant, fastest first
-  std::map<size_t, std::vector<double>>
-      features;  // of those that are learned from, as search::FeatureColumns gives them
+  double level_us = 0;
+  std::vector<double> us;                     // of each variant
+  std::vector<std::vector<double>> features;  // of each, as search::FeatureColumns gives them
 };
 
 class ShapeModel {
@@ -31,11 +30,7 @@ class ShapeModel {
   // Of fewer, their fastest may be far from what is to be had.
   static constexpr size_t kLeastRows = 20;
 
-  // Which of so many variants of a problem, fastest first, are learned from: the fastest one by one, where it matters,
-  // then every so many.
-  static std::vector<size_t> LearnedFrom(size_t variants);
-
-  // `names` are those of the features. Shapes without features say nothing.
+  // `names` are those of the features. Shapes without variants say nothing.
   static ShapeModel Fit(std::vector<std::string> names, const v1::Device& device,
                         const std::vector<TunedShape>& shapes);
 

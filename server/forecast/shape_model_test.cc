@@ -42,8 +42,9 @@ TunedShape ShapeOf(const std::string& text) {
                    [&](const auto& a, const auto& b) { return TimeOf(shape.problem, a) < TimeOf(shape.problem, b); });
   for (size_t i = 0; i < variants.size(); ++i) {
     shape.us.push_back(TimeOf(shape.problem, variants[i]));
-    shape.features.emplace(i, variants[i]);
+    shape.features.push_back(variants[i]);
   }
+  shape.level_us = shape.us[2];
   return shape;
 }
 
@@ -75,16 +76,6 @@ TEST(ShapeModel, ForeseesWhereTheLastWaveIsEmpty) {
   std::sort(losses.begin(), losses.end());
   EXPECT_LT(losses[3], 0.03);
   EXPECT_LT(losses.back(), 0.25);
-}
-
-TEST(ShapeModel, LearnsFromTheFastestOneByOneAndFromSomeOfTheRest) {
-  EXPECT_THAT(ShapeModel::LearnedFrom(3), testing::ElementsAre(0, 1, 2));
-  const std::vector<size_t> learned = ShapeModel::LearnedFrom(660);
-  ASSERT_EQ(learned.size(), 120);
-  EXPECT_EQ(learned[59], 59);
-  EXPECT_EQ(learned[60], 60);
-  EXPECT_EQ(learned[61], 70);
-  EXPECT_EQ(learned.back(), 650);
 }
 
 TEST(ShapeModel, OfNothingNothingIsExpected) {

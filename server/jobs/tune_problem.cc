@@ -64,8 +64,13 @@ void FillResult(promotion::ContestResult contest, v1::TuneResult& result) {
 }  // namespace
 
 std::vector<space::Variant> ProblemTuner::SeedsFor(const catalog::TuningKey& tuning_key) const {
+  return SeedsFor(tuning_key, ModelFor(tuning_key).get());
+}
+
+std::vector<space::Variant> ProblemTuner::SeedsFor(const catalog::TuningKey& tuning_key,
+                                                   const forecast::ClassModel* model) const {
   std::optional<space::Variant> expected;
-  if (const auto model = ModelFor(tuning_key); model != nullptr) {
+  if (model != nullptr) {
     std::vector<space::Variant> ranked = model->Ranked(tuning_key.problem);
     if (!ranked.empty()) expected = std::move(ranked.front());
   }
@@ -119,13 +124,14 @@ std::vector<space::Variant> ProblemTuner::FeasibleHere(const std::vector<std::st
 
 absl::StatusOr<search::Field> ProblemTuner::FieldOf(const search::SearchSpec& spec,
                                                     const search::CandidateSet& candidates,
-                                                    const trials::Job& job) const {
+                                                    const forecast::ClassModel* model, const trials::Job& job) const {
   if (!search::Learns(spec.strategy.kind())) return candidates.ToField();
   absl::StatusOr<search::Field> field = trials::ReadFor(job, [&] {
-    return search::LearningField(candidates, spec, job.name, options_.families, options_.means.code.store());
+    return search::LearningField(candidates, spec, job.name, options_.families, catalog::ShippedPriors(),
+                                 options_.means.code.store());
   });
   if (!field.ok()) return field;
-  if (const auto model = ModelFor(spec.tuning_key); model != nullptr) {
+  if (model != nullptr) {
     std::vector<space::Variant> variants;
     for (const search::Candidate& candidate : candidates.all) variants.push_back(candidate.variant);
     field->expected = model->Expect(spec.tuning_key.problem, variants);
@@ -154,7 +160,9 @@ absl::StatusOr<std::unique_ptr<trials::DeviceUse>> ProblemTuner::TakeCard(trials
 absl::StatusOr<TuneOutcome> ProblemTuner::Tune(search::SearchSpec spec, trials::DeviceSlot& slot,
                                                const trials::Job& job, const promotion::ContestRules& rules,
                                                const std::vector<trials::Sister>& sisters) const {
-  if (BeginsNearby(spec)) spec.seeds = SeedsFor(spec.tuning_key);
+  std::shared_ptr<const forecast::ClassModel> model =
+      search::Learns(spec.strategy.kind()) ? ModelFor(spec.tuning_key) : nullptr;
+  if (BeginsNearby(spec)) spec.seeds = SeedsFor(spec.tuning_key, model.get());
   for (const trials::Sister& sister : sisters) spec.sisters.push_back(sister.tuning_key);
   if (absl::Status open = trials::OpenDevice(slot, job); !open.ok()) return open;
   const trials::TrialPhase::Means& means = options_.means;
@@ -167,8 +175,9 @@ absl::StatusOr<TuneOutcome> ProblemTuner::Tune(search::SearchSpec spec, trials::
     return search::CandidatesNow(spec, *incumbent, options_.families, means.code.store(), trials::StoppedWith(job));
   });
   if (!candidates.ok()) return candidates.status();
-  absl::StatusOr<search::Field> field = FieldOf(spec, *candidates, job);
+  absl::StatusOr<search::Field> field = FieldOf(spec, *candidates, model.get(), job);
   if (!field.ok()) return field.status();
+  model.reset();  // some tens of megabytes, which the search has no use for
   field->cards = spec.sisters.size() + 1;
   field->compilers = static_cast<size_t>(means.code.pool().size());
   const std::unique_ptr<search::Strategy> strategy =

@@ -58,8 +58,10 @@ class ProblemTuner {
                                            const catalog::TuningKey& tuning_key) const;
   // What was tuned says of such a problem; null where it says nothing.
   std::shared_ptr<const forecast::ClassModel> ModelFor(const catalog::TuningKey& tuning_key) const;
+  // `model` may be null, here and below.
+  std::vector<space::Variant> SeedsFor(const catalog::TuningKey& tuning_key, const forecast::ClassModel* model) const;
   absl::StatusOr<search::Field> FieldOf(const search::SearchSpec& spec, const search::CandidateSet& candidates,
-                                        const trials::Job& job) const;
+                                        const forecast::ClassModel* model, const trials::Job& job) const;
   absl::StatusOr<std::unique_ptr<trials::DeviceUse>> TakeCard(trials::DeviceSlot& slot,
                                                               const catalog::TuningKey& tuning_key,
                                                               const trials::Job& job, trials::TrialPhase* joins,

@@ -74,7 +74,8 @@ class Foreseen : public forecast::Models {
   explicit Foreseen(std::shared_ptr<const space::Family> family) : family_(std::move(family)) {}
   std::shared_ptr<const forecast::ClassModel> Model(const v1::Device& device, v1::Policy policy) override {
     asked_.push_back(absl::StrCat(device.id(), " ", v1::Policy_Name(policy)));
-    forecast::TunedProblem tuned;
+    catalog::TunedProblem tuned;
+    tuned.level_us = 10;
     tuned.problem = *ParseProblem("b1.h1.q256.d64.f16");
     for (const auto& [block, splits, us] : std::vector<std::tuple<int64_t, int64_t, double>>{
              {64, 2, 10}, {16, 2, 12}, {64, 1, 40}, {16, 1, 42}, {32, 2, 80}, {32, 1, 82}}) {
@@ -103,7 +104,7 @@ TEST_F(TuneSelectionTest, ASearchThatLearnsBeginsWithWhatIsExpected) {
   request.mutable_strategy()->set_max_trials(1);
   Tune(request);
   EXPECT_THAT(Tries(), ElementsAre(Key("tiles:BLOCK=64,SPLITS=2")));
-  EXPECT_THAT(models.asked(), testing::Each("cuda:0 POLICY_HOT"));
+  EXPECT_THAT(models.asked(), testing::ElementsAre("cuda:0 POLICY_HOT"));
   // Then the guess, and what is expected to be the next.
   request.mutable_strategy()->set_max_trials(2);
   Tune(request);

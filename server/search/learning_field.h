@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/catalog/prior/shipped_prior.h"
 #include "server/search/candidates.h"
 #include "server/search/field.h"
 #include "server/search/search_spec.h"
@@ -16,14 +17,15 @@
 
 namespace attune::search {
 
-// Of stored problems the nearest are learned from, and none that is farther.
+// Of tuned problems the nearest are learned from, and none that is farther.
 inline constexpr size_t kMostNeighbours = 6;
 inline constexpr double kFarthest = 6;  // octaves
 
+// Near problems are those that something is served for, and of others those that were `shipped` for the card's model.
 // `job`: whose own trials count against its budget, and are known to it even where it tries anew what is known.
 absl::StatusOr<Field> LearningField(const CandidateSet& candidates, const SearchSpec& spec, absl::string_view job,
                                     const std::vector<std::shared_ptr<const space::Family>>& families,
-                                    store::Store& store);
+                                    const std::vector<catalog::PriorTable>& shipped, store::Store& store);
 
 }  // namespace attune::search
 

@@ -51,13 +51,14 @@ class LearningFieldTest : public ::testing::Test {
   Field FieldNow() {
     const auto candidates = CandidatesNow(spec_, std::nullopt, families_, store_);
     EXPECT_TRUE(candidates.ok()) << candidates.status();
-    const auto field = LearningField(*candidates, spec_, "operations/7", families_, store_);
+    const auto field = LearningField(*candidates, spec_, "operations/7", families_, shipped_, store_);
     EXPECT_TRUE(field.ok()) << field.status();
     return field.value_or(Field());
   }
 
   store::FakeStore store_;
   std::vector<std::shared_ptr<const space::Family>> families_ = catalog::Families(catalog::SearchFamily());
+  std::vector<catalog::PriorTable> shipped_;
   SearchSpec spec_;
 };
 
@@ -104,6 +105,32 @@ TEST_F(LearningFieldTest, TakesTheTrialsOfNearProblemsNearestFirst) {
   EXPECT_THAT(field.neighbours[0].rows[0].features, ElementsAre(1, 1, 256, 256, 32, 1));
   EXPECT_FALSE(field.neighbours[0].rows[1].outcome.ok);
   EXPECT_EQ(field.neighbours[1].distance, 4);
+}
+
+TEST_F(LearningFieldTest, TakesWhatWasShippedForProblemsThatAreNotServed) {
+  catalog::PriorTable table;
+  table.device_model = spec_.tuning_key.device.model();
+  table.family = "tiles";
+  table.source_hash = families_[0]->source_hash;
+  table.parameters = {"BLOCK", "SPLITS"};
+  for (const char* text : {"b1.h1.q512.d64.f16", "b1.h1.q256.d64.f16", "b1.h1.q128.d64.f16"}) {
+    table.tuned.push_back({*ParseProblem(text), 8, {{7, {32, 2}}, {8, {16, 1}}}});
+  }
+  shipped_ = {table};
+  Store("b1.h1.q512.d64.f16", "tiles:BLOCK=16,SPLITS=2", v1::VERDICT_OK, 30, true);
+  Field field = FieldNow();
+  ASSERT_THAT(field.neighbours, SizeIs(2)) << "a problem is no neighbour of itself";
+  EXPECT_EQ(field.neighbours[0].distance, 2);
+  ASSERT_THAT(field.neighbours[0].rows, SizeIs(2));
+  EXPECT_THAT(field.neighbours[0].rows[0].features, ElementsAre(1, 1, 256, 256, 32, 2));
+  EXPECT_EQ(field.neighbours[0].rows[0].outcome.us, 7);
+  EXPECT_EQ(field.neighbours[1].distance, 4);
+  EXPECT_THAT(field.neighbours[1].rows, SizeIs(1)) << "of what was tuned here";
+  spec_.tuning_key.policy = v1::POLICY_COLD;
+  EXPECT_THAT(FieldNow().neighbours, IsEmpty());
+  spec_.tuning_key.policy = v1::POLICY_HOT;
+  shipped_[0].device_model = "another";
+  EXPECT_THAT(FieldNow().neighbours, SizeIs(1));
 }
 
 TEST_F(LearningFieldTest, TrialsOfOtherSourcesSayNothing) {

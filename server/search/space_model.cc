@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "server/base/thinned.h"
+
 namespace attune::search {
 namespace {
 
@@ -24,16 +26,6 @@ std::vector<const NeighbourRow*> FastestFirst(const Neighbour& neighbour) {
   std::stable_sort(good.begin(), good.end(),
                    [](const NeighbourRow* a, const NeighbourRow* b) { return a->outcome.us < b->outcome.us; });
   return good;
-}
-
-// At most `most` of 0..size-1: the first half of them one by one, where it matters, then evenly spaced ones.
-std::vector<size_t> Thinned(size_t size, size_t most) {
-  std::vector<size_t> kept;
-  const size_t head = std::min(size, most / 2);
-  for (size_t i = 0; i < head; ++i) kept.push_back(i);
-  const size_t step = std::max<size_t>(1, (size - head + most - head) / std::max<size_t>(most - head, 1));
-  for (size_t i = head; i < size; i += step) kept.push_back(i);
-  return kept;
 }
 
 // How much of the prior holds here: the slope of own times over it, between none and all.

@@ -12,6 +12,7 @@
 namespace attune::catalog {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -29,13 +30,16 @@ class ShippedPriorTest : public ::testing::Test {
     space::Variant variant = *space::Guess(family_, *ParseProblem(kTuned), device_);
     const auto& parameters = family_->manifest.parameters();
     for (int i = 0; i < parameters.size(); ++i) {
+      table_.parameters.push_back(parameters[i].name());
       if (parameters[i].name() == "KV_SPLITS") variant.values[static_cast<size_t>(i)] = 8;
     }
+    fastest_ = variant.ToText();
+    const space::Variant guess = *space::Guess(family_, *ParseProblem(kTuned), device_);
     table_.device_model = "NVIDIA H200";
     table_.compute_capability = 90;
     table_.family = family_->name();
     table_.source_hash = family_->source_hash;
-    table_.rows.push_back({*ParseProblem(kTuned), 9.5, variant.ToText()});
+    table_.tuned.push_back({*ParseProblem(kTuned), 10, {{9.5, variant.values}, {12, guess.values}}});
   }
 
   AnswerPtr Nearest(const std::string& problem) {
@@ -47,21 +51,40 @@ class ShippedPriorTest : public ::testing::Test {
   Host host_;
   std::shared_ptr<const space::Family> family_;
   PriorTable table_;
+  std::string fastest_;
 };
 
 TEST_F(ShippedPriorTest, IsReadAsItWasWritten) {
   const auto read = ParsePrior(ToText(table_));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(ToText(*read), ToText(table_));
-  ASSERT_THAT(read->rows, SizeIs(1));
-  EXPECT_EQ(read->rows[0].problem, table_.rows[0].problem);
+  ASSERT_THAT(read->tuned, SizeIs(1));
+  EXPECT_EQ(read->tuned[0].problem, table_.tuned[0].problem);
+  EXPECT_EQ(read->tuned[0].level_us, 10);
+  ASSERT_THAT(read->tuned[0].rows, SizeIs(2));
+  EXPECT_EQ(read->tuned[0].rows[1].us, 12);
+  EXPECT_EQ(read->tuned[0].rows[1].values, table_.tuned[0].rows[1].values);
 }
 
 TEST_F(ShippedPriorTest, SaysWhatIsWrongWithALine) {
-  const std::string good = ToText(table_);
-  EXPECT_THAT(ParsePrior(good + "b1.h1 3 tiles").status().message(), HasSubstr("line 7: "));
-  EXPECT_THAT(ParsePrior(good + "policy warm").status().message(), HasSubstr("policy is hot, l2-warm or cold"));
-  EXPECT_THAT(ParsePrior(absl::StrCat(good, kTuned, " -3 tiles")).status().message(), HasSubstr("above 0"));
+  const std::string good =
+      "device a card\ncompute_capability 90\nfamily tiles source\nparameters BLOCK SPLITS\n"
+      "problem b1.h1.q64.d64.f16 10.5\n9.5 16 2\n";
+  ASSERT_TRUE(ParsePrior(good).ok());
+  const auto wrong = [&](const std::string& more) { return std::string(ParsePrior(good + more).status().message()); };
+  EXPECT_EQ(wrong("10 16"), "line 7: a row is MICROSECONDS and 2 values");
+  EXPECT_EQ(wrong("10 16 many"), "line 7: values are whole numbers, and not many");
+  EXPECT_EQ(wrong("-3 16 2"), "line 7: microseconds are above 0");
+  EXPECT_EQ(wrong("nan 16 2"), "line 7: microseconds are above 0");
+  EXPECT_EQ(wrong("9 16 2"), "line 7: the rows of a problem are in the order of their times");
+  EXPECT_EQ(wrong("problem b1.h1.q64.d64.f16"), "line 7: problem is followed by PROBLEM LEVEL_US");
+  EXPECT_THAT(wrong("problem b1.h1 3"), HasSubstr("line 7: "));
+  EXPECT_EQ(wrong("problem b2.h1.q64.d64.f16 0"), "line 7: microseconds are above 0");
+  EXPECT_EQ(wrong("problem b2.h1.q64.d64.f16 3"), "b2.h1.q64.d64.f16 has no row");
+  EXPECT_EQ(wrong("policy warm"), "line 7: policy is hot, l2-warm or cold");
+  EXPECT_EQ(wrong("parameters BLOCK"), "line 7: parameters come before the first problem");
+  EXPECT_EQ(ParsePrior("parameters BLOCK\n3 16").status().message(),
+            "line 2: a row belongs to a problem; none is named yet");
   EXPECT_THAT(ParsePrior("device a card\n").status().message(), HasSubstr("missing"));
 }
 
@@ -69,7 +92,7 @@ TEST_F(ShippedPriorTest, AFreshInstallAnswersFromIt) {
   for (const std::string problem : {kTuned, "b4.h32.kvh4.q1.kv4000.d64.bf16"}) {
     const AnswerPtr answer = Nearest(problem);
     ASSERT_NE(answer, nullptr) << problem;
-    EXPECT_EQ(answer->variant->ToText(), table_.rows[0].variant);
+    EXPECT_EQ(answer->variant->ToText(), fastest_);
     EXPECT_EQ(answer->response.provenance(), v1::PROVENANCE_NEAREST);
     EXPECT_EQ(answer->response.provenance_detail(),
               absl::StrCat("from ", kTuned, "; tuned on an NVIDIA H200 before this server was shipped, and not here"));
@@ -110,6 +133,25 @@ TEST_F(ShippedPriorTest, IsOfTodaysSourcesTheSameArchitectureAndThePolicy) {
   EXPECT_THAT(answers(v1::POLICY_HOT), IsEmpty());
 }
 
+TEST_F(ShippedPriorTest, TeachesTheModelThatItWasTunedOn) {
+  table_.device_model = device_.model();
+  const std::vector<PriorTable> tables = {table_};
+  const std::vector<ShippedProblem> shipped = ShippedFor(tables, device_, v1::POLICY_HOT);
+  ASSERT_THAT(shipped, SizeIs(1));
+  EXPECT_EQ(ToText(shipped[0].problem()), kTuned);
+  const TunedProblem tuned = shipped[0].Read(host_.families.Now());
+  EXPECT_EQ(tuned.problem, table_.tuned[0].problem);
+  EXPECT_EQ(tuned.level_us, 10);
+  EXPECT_THAT(tuned.us, ElementsAre(9.5, 12));
+  ASSERT_THAT(tuned.variants, SizeIs(2));
+  EXPECT_EQ(tuned.variants[0].ToText(), fastest_);
+  EXPECT_THAT(ShippedFor(tables, device_, v1::POLICY_COLD), IsEmpty());
+  EXPECT_THAT(ShippedFor(tables, *DeviceProfile("h200"), v1::POLICY_HOT), IsEmpty());
+  table_.source_hash = "another";
+  const std::vector<PriorTable> old = {table_};
+  EXPECT_THAT(ShippedFor(old, device_, v1::POLICY_HOT)[0].Read(host_.families.Now()).variants, IsEmpty());
+}
+
 // A prior of one family does not know how fast the others are.
 TEST_F(ShippedPriorTest, GivesWayToTheGuessOfAnotherFamily) {
   auto other = std::make_shared<space::Family>();
@@ -145,7 +187,26 @@ TEST_F(ShippedResultsTest, AreAskedWhereNothingWasTuned) {
 
 TEST(ShippedPriors, CanBeRead) {
   EXPECT_THAT(ShippedPriors(), SizeIs(2));
-  for (const PriorTable& table : ShippedPriors()) EXPECT_FALSE(table.rows.empty());
+  for (const PriorTable& table : ShippedPriors()) EXPECT_FALSE(table.tuned.empty());
+}
+
+TEST(LearnedOf, HasTheFastestAndSomeOfTheRest) {
+  std::vector<space::Variant> variants(660);
+  std::vector<double> us;
+  for (size_t i = 0; i < variants.size(); ++i) {
+    variants[i].values = {static_cast<int64_t>(i)};
+    us.push_back(100 + static_cast<double>(i));
+  }
+  const TunedProblem learned = LearnedOf(*ParseProblem(kTuned), variants, us);
+  EXPECT_EQ(ToText(learned.problem), kTuned);
+  ASSERT_THAT(learned.us, SizeIs(120));
+  EXPECT_EQ(learned.us[59], 159);
+  EXPECT_EQ(learned.us.back(), 750);
+  EXPECT_THAT(learned.variants.back().values, ElementsAre(650));
+  EXPECT_EQ(learned.level_us, 133) << "the 34th of the 66 fastest";
+  EXPECT_EQ(LearnedOf(*ParseProblem(kTuned), {}, {}).level_us, 0);
+  EXPECT_EQ(LevelOf({1, 2, 3}), 2);
+  EXPECT_EQ(LevelOf({1, 2, 3, 4, 5, 6, 7}), 3) << "five, where a tenth is fewer";
 }
 
 }  // namespace
