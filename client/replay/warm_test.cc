@@ -86,7 +86,7 @@ TEST(Warm, TellsOfWhatWasShipped) {
   EXPECT_LE(rows.size(), 120);
   for (size_t i = 0; i < rows.size(); ++i) {
     EXPECT_TRUE(rows[i].outcome.ok);
-    if (i > 0) EXPECT_LE(rows[i - 1].outcome.us, rows[i].outcome.us);
+    EXPECT_LE(rows[i > 0 ? i - 1 : 0].outcome.us, rows[i].outcome.us);
   }
 }
 

@@ -151,7 +151,14 @@ class Forecaster::Worker {
       if (!problems.contains(ToText(shipped.problem()))) add(shipped.Read(families));
     }
     if (tuned.size() < state_.options.least_shapes) return nullptr;
-    return std::make_shared<const ClassModel>(families, wanted.device, tuned);
+    const absl::Duration began = SteadyNow();
+    auto model = std::make_shared<const ClassModel>(families, wanted.device, tuned);
+    LogInfo("learned what to expect of shapes that nobody tuned",
+            {{"device_class", wanted.device.fingerprint()},
+             {"policy", Word(wanted.policy)},
+             {"problems", model->problems()},
+             {"ms", absl::ToInt64Milliseconds(SteadyNow() - began)}});
+    return model;
   }
 
   catalog::TunedProblem TunedHere(const Problem& problem, const Wanted& wanted, const ClassModel::Families& families) {

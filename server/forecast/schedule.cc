@@ -120,6 +120,11 @@ const std::vector<std::string>& Schedules::ColumnNames() {
   return names;
 }
 
+double Schedules::IdleOf(absl::Span<const double> columns) {
+  constexpr size_t kIdle = 3;  // of ColumnNames
+  return columns[kIdle] == search::kMissing ? 1 : columns[kIdle];
+}
+
 std::vector<double> Schedules::Columns(absl::Span<const std::string> names, absl::Span<const double> features) {
   const auto named = [&](absl::string_view name, double least) {
     return std::max(least, Named(name, names, features));

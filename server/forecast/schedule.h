@@ -54,6 +54,9 @@ class Schedules {
   // worth listing.
   static const std::vector<std::string>& ColumnNames();
   std::vector<double> Columns(absl::Span<const std::string> names, absl::Span<const double> features);
+  // Of such columns: how many times longer the busiest SM works than each would if all worked all the while; 1 where
+  // that is not known.
+  static double IdleOf(absl::Span<const double> columns);
 
  private:
   using Key = std::tuple<int64_t, int64_t, int64_t, int64_t, bool, int64_t>;

@@ -2,7 +2,9 @@
 //
 // Trees (tree_ensemble.h) learn ln(time), each problem's less what its fastest tenth takes, from a variant's features,
 // how its work items fill the SMs (schedule.h), which no tree could guess of a shape that it has not seen, and the
-// problem's sizes and types.
+// problem's sizes and types. Half of them learn it less ln(what idle SMs cost), which is added again: where one item more
+// than there are SMs doubles the time, trees that never saw such a shape expect their leaves' mean; where other things
+// hide it, as they do for short kernels, the other half knows better.
 #ifndef ATTUNE_SERVER_FORECAST_SHAPE_MODEL_H_
 #define ATTUNE_SERVER_FORECAST_SHAPE_MODEL_H_
 
@@ -30,7 +32,8 @@ class ShapeModel {
   // Of fewer, their fastest may be far from what is to be had.
   static constexpr size_t kLeastRows = 20;
 
-  // `names` are those of the features. Shapes without variants say nothing.
+  // `names` are those of the features. Shapes without variants say nothing. On up to half of the host's cores; the same
+  // on however many.
   static ShapeModel Fit(std::vector<std::string> names, const v1::Device& device,
                         const std::vector<TunedShape>& shapes);
 
@@ -40,11 +43,16 @@ class ShapeModel {
  private:
   ShapeModel(std::vector<std::string> names, const v1::Device& device) : names_(std::move(names)), device_(device) {}
 
-  std::vector<double> Row(const std::vector<double>& features, const Problem& problem, Schedules& schedules) const;
+  struct Row {
+    std::vector<double> columns;
+    double idle = 0;  // ln(what idle SMs cost)
+  };
+  Row RowOf(const std::vector<double>& features, const Problem& problem, Schedules& schedules) const;
 
   std::vector<std::string> names_;
   v1::Device device_;
-  search::TreeEnsemble trees_;
+  // Of as many trees each; the first half of them learned what idle SMs do not explain. None of nothing.
+  std::vector<search::TreeEnsemble> parts_;
 };
 
 }  // namespace attune::forecast

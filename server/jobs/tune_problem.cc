@@ -160,11 +160,12 @@ absl::StatusOr<std::unique_ptr<trials::DeviceUse>> ProblemTuner::TakeCard(trials
 absl::StatusOr<TuneOutcome> ProblemTuner::Tune(search::SearchSpec spec, trials::DeviceSlot& slot,
                                                const trials::Job& job, const promotion::ContestRules& rules,
                                                const std::vector<trials::Sister>& sisters) const {
+  for (const trials::Sister& sister : sisters) spec.sisters.push_back(sister.tuning_key);
+  if (absl::Status open = trials::OpenDevice(slot, job); !open.ok()) return open;
+  // Now, that a daemon which has just started may have one.
   std::shared_ptr<const forecast::ClassModel> model =
       search::Learns(spec.strategy.kind()) ? ModelFor(spec.tuning_key) : nullptr;
   if (BeginsNearby(spec)) spec.seeds = SeedsFor(spec.tuning_key, model.get());
-  for (const trials::Sister& sister : sisters) spec.sisters.push_back(sister.tuning_key);
-  if (absl::Status open = trials::OpenDevice(slot, job); !open.ok()) return open;
   const trials::TrialPhase::Means& means = options_.means;
   const catalog::TuningKey& tuning_key = spec.tuning_key;
   job.progress.SetPhase(v1::OperationProgress::PHASE_ENUMERATE, absl::StrCat("variants of ", tuning_key.problem_text));

@@ -1,6 +1,7 @@
 #include "server/search/tree_ensemble.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -15,42 +16,61 @@ void TrainingRows::Add(absl::Span<const double> row, double target, double weigh
   weights.push_back(weight);
 }
 
-// Grows one tree after the other.
+// Grows one tree after the other. Rows are read column by column, as the ranks of their values, and a column that is the
+// same for all rows of a node is not looked at again below it: what a tree becomes depends on none of that.
 class TreeEnsemble::Builder {
  public:
   Builder(const TrainingRows& rows, const Options& options, std::vector<Node>& nodes)
       : rows_(rows),
         min_leaf_(static_cast<size_t>(std::max(options.min_leaf, 1))),
         random_(options.seed),
-        nodes_(nodes) {
-    order_.resize(rows.size());
+        nodes_(nodes),
+        order_(rows.size()),
+        values_(rows.columns),
+        node_ranks_(rows.size()),
+        node_rows_(rows.size()) {
+    ranks_.reserve(rows.values.size());
+    for (size_t column = 0; column < rows.columns; ++column) {
+      const auto value = [&](size_t row) { return rows.values[row * rows.columns + column]; };
+      std::vector<double>& values = values_[column];
+      for (size_t row = 0; row < rows.size(); ++row) values.push_back(value(row));
+      std::sort(values.begin(), values.end());
+      values.erase(std::unique(values.begin(), values.end()), values.end());
+      for (size_t row = 0; row < rows.size(); ++row) {
+        ranks_.push_back(static_cast<uint32_t>(std::lower_bound(values.begin(), values.end(), value(row)) - values.begin()));
+      }
+    }
   }
 
   int32_t Grow() {
-    for (size_t i = 0; i < order_.size(); ++i) order_[i] = i;
+    for (size_t i = 0; i < order_.size(); ++i) order_[i] = static_cast<uint32_t>(i);
+    varying_.resize(rows_.columns);
+    for (size_t column = 0; column < rows_.columns; ++column) varying_[column] = column;
     const auto root = static_cast<int32_t>(nodes_.size());
     nodes_.emplace_back();
     // Depth first, without recursion: a tree may be as deep as it has rows.
-    std::vector<Open> open = {{root, 0, order_.size()}};
+    std::vector<Open> open = {{root, 0, order_.size(), 0, varying_.size()}};
     while (!open.empty()) {
       const Open node = open.back();
       open.pop_back();
-      const Split split = BestSplit(node.begin, node.end);
+      varying_.resize(node.columns_end);  // what follows was of nodes that are done
+      const Split split = BestSplit(node);
       if (split.column < 0) {
         nodes_[node.index].value = Mean(node.begin, node.end);
         continue;
       }
-      const auto middle = std::partition(
-          order_.begin() + static_cast<ptrdiff_t>(node.begin), order_.begin() + static_cast<ptrdiff_t>(node.end),
-          [&](size_t row) { return Value(row, static_cast<size_t>(split.column)) <= split.threshold; });
+      const uint32_t* const ranks = RanksOf(static_cast<size_t>(split.column));
+      const auto middle = std::partition(order_.begin() + static_cast<ptrdiff_t>(node.begin),
+                                         order_.begin() + static_cast<ptrdiff_t>(node.end),
+                                         [&](uint32_t row) { return ranks[row] <= split.most_below; });
       const auto at = static_cast<size_t>(middle - order_.begin());
       const auto below = static_cast<int32_t>(nodes_.size());
       nodes_.resize(nodes_.size() + 2);
       nodes_[node.index].column = split.column;
       nodes_[node.index].threshold = split.threshold;
       nodes_[node.index].below = below;
-      open.push_back({below + 1, at, node.end});
-      open.push_back({below, node.begin, at});
+      open.push_back({below + 1, at, node.end, node.columns_end, varying_.size()});
+      open.push_back({below, node.begin, at, node.columns_end, varying_.size()});
     }
     return root;
   }
@@ -58,14 +78,23 @@ class TreeEnsemble::Builder {
  private:
   struct Open {
     int32_t index;
-    size_t begin, end;  // of order_
+    size_t begin, end;                  // of order_
+    size_t columns_begin, columns_end;  // of varying_
   };
   struct Split {
     int32_t column = -1;
     double threshold = 0;
+    uint32_t most_below = 0;  // the rank of the greatest value that is not above it
   };
 
-  double Value(size_t row, size_t column) const { return rows_.values[row * rows_.columns + column]; }
+  // What is summed of a row, both at once: the weighted target, and the weight.
+  using Pair = double __attribute__((vector_size(16)));
+  using Bits = int64_t __attribute__((vector_size(16)));
+  struct Weighted {
+    Bits bits;  // of a Pair
+  };
+
+  const uint32_t* RanksOf(size_t column) const { return &ranks_[column * rows_.size()]; }
 
   double Mean(size_t begin, size_t end) const {
     double sum = 0;
@@ -77,24 +106,39 @@ class TreeEnsemble::Builder {
     return weight > 0 ? sum / weight : 0;
   }
 
-  // None where the rows are too few, or all alike.
-  Split BestSplit(size_t begin, size_t end) {
+  // None where the rows are too few, or all alike. Appends to varying_ the columns that vary in the node.
+  Split BestSplit(const Open& node) {
     Split best;
-    if (end - begin < 2 * min_leaf_ || IsConstant(begin, end)) return best;
+    const size_t size = node.end - node.begin;
+    if (size < 2 * min_leaf_ || IsConstant(node.begin, node.end)) return best;
+    for (size_t i = 0; i < size; ++i) {
+      const size_t row = order_[node.begin + i];
+      node_rows_[i].bits = std::bit_cast<Bits>(Pair{rows_.weights[row] * rows_.targets[row], rows_.weights[row]});
+    }
     double best_gain = -1;
-    for (size_t column = 0; column < rows_.columns; ++column) {
-      double least = Value(order_[begin], column);
-      double most = least;
-      for (size_t i = begin + 1; i < end; ++i) {
-        least = std::min(least, Value(order_[i], column));
-        most = std::max(most, Value(order_[i], column));
+    for (size_t candidate = node.columns_begin; candidate < node.columns_end; ++candidate) {
+      const size_t column = varying_[candidate];
+      const uint32_t* const ranks = RanksOf(column);
+      uint32_t least_rank = ranks[order_[node.begin]];
+      uint32_t most_rank = least_rank;
+      for (size_t i = 0; i < size; ++i) {
+        const uint32_t rank = ranks[order_[node.begin + i]];
+        node_ranks_[i] = rank;
+        least_rank = std::min(least_rank, rank);
+        most_rank = std::max(most_rank, rank);
       }
-      if (least == most) continue;
+      if (least_rank == most_rank) continue;
+      varying_.push_back(column);
+      const std::vector<double>& values = values_[column];
+      const double least = values[least_rank];
+      const double most = values[most_rank];
       const double threshold = std::min(least + random_.Uniform() * (most - least), std::nextafter(most, least));
-      const double gain = Gain(begin, end, column, threshold);
+      const auto above = std::upper_bound(values.begin() + least_rank, values.begin() + most_rank, threshold);
+      const auto most_below = static_cast<uint32_t>(above - values.begin() - 1);
+      const double gain = Gain(size, most_below);
       if (gain > best_gain) {
         best_gain = gain;
-        best = {static_cast<int32_t>(column), threshold};
+        best = {static_cast<int32_t>(column), threshold, most_below};
       }
     }
     return best;
@@ -107,29 +151,36 @@ class TreeEnsemble::Builder {
     return true;
   }
 
-  // The variance that a split explains, times the weight, but for what all splits of a node share; -1 when a side gets
-  // too few rows.
-  double Gain(size_t begin, size_t end, size_t column, double threshold) const {
-    double sums[2] = {0, 0};
-    double weights[2] = {0, 0};
-    size_t counts[2] = {0, 0};
-    for (size_t i = begin; i < end; ++i) {
-      const size_t row = order_[i];
-      const int side = Value(row, column) <= threshold ? 0 : 1;
-      sums[side] += rows_.weights[row] * rows_.targets[row];
-      weights[side] += rows_.weights[row];
-      ++counts[side];
+  // The variance that a split of node_ranks_ explains, times the weight, but for what all splits of a node share; -1
+  // when a side gets too few rows.
+  double Gain(size_t size, uint32_t most_below) const {
+    // By masks: no processor foresees which way a branch would go.
+    Pair below = {0, 0};
+    Pair above = {0, 0};
+    size_t count_below = 0;
+    for (size_t i = 0; i < size; ++i) {
+      const int64_t all_if_below = node_ranks_[i] <= most_below ? -1 : 0;
+      const Bits mask = {all_if_below, all_if_below};
+      const Bits bits = node_rows_[i].bits;
+      below += std::bit_cast<Pair>(bits & mask);
+      above += std::bit_cast<Pair>(bits & ~mask);
+      count_below += static_cast<size_t>(-all_if_below);
     }
-    if (counts[0] < min_leaf_ || counts[1] < min_leaf_) return -1;
-    const double apart = sums[0] / weights[0] - sums[1] / weights[1];
-    return apart * apart * weights[0] * weights[1] / (weights[0] + weights[1]);
+    if (count_below < min_leaf_ || size - count_below < min_leaf_) return -1;
+    const double apart = below[0] / below[1] - above[0] / above[1];
+    return apart * apart * below[1] * above[1] / (below[1] + above[1]);
   }
 
   const TrainingRows& rows_;
   const size_t min_leaf_;
   RandomNumbers random_;
   std::vector<Node>& nodes_;
-  std::vector<size_t> order_;  // rows, those of a node side by side
+  std::vector<uint32_t> order_;                       // rows, those of a node side by side
+  std::vector<std::vector<double>> values_;           // of each column, least first, each once
+  std::vector<uint32_t> ranks_;                       // of each row's value, those of a column side by side
+  std::vector<size_t> varying_;                       // columns, of each open node's parent
+  std::vector<uint32_t> node_ranks_;                  // of the rows of the node that is split, as the two below
+  std::vector<Weighted> node_rows_;
 };
 
 TreeEnsemble TreeEnsemble::Fit(const TrainingRows& rows, const Options& options) {

@@ -73,7 +73,8 @@ std::string ReadLine(absl::string_view line, PriorTable& table) {
   }
   if (words[0] == "parameters") {
     if (!table.tuned.empty()) return "parameters come before the first problem";
-    table.parameters.assign(words.begin() + 1, words.end());
+    table.parameters.clear();
+    for (size_t i = 1; i < words.size(); ++i) table.parameters.emplace_back(words[i]);
     return "";
   }
   return words[0] == "problem" ? ReadProblem(words, table) : ReadRow(words, table);
