@@ -62,15 +62,18 @@ TEST_F(ClassModelTest, RanksWhatOthersFoundFastest) {
   EXPECT_LT(expected.front() + 0.2, expected.back()) << "ln(164 / 101)";
 }
 
-// The guess is 16 by 64.
+// The guess is 16 by 64. There are work items enough for all SMs.
 TEST_F(ClassModelTest, TheGuessGivesWayToWhatIsExpectedToBeClearlyFaster) {
   const auto ranked_of = [&](double faster) {
-    catalog::TunedProblem tuned = Tuned("b1.h8.q512.d64.f16", 64);
-    for (size_t i = 0; i < tuned.us.size(); ++i) {
-      const int64_t block_m = tuned.variants[i].values[0];
-      tuned.us[i] = block_m == 16 ? 100 : block_m == 64 ? 100 / (1 + faster) : 150;
+    std::vector<catalog::TunedProblem> all;
+    for (const char* text : {"b99.h8.q256.d64.f16", "b99.h8.q512.d64.f16", "b99.h8.q1024.d64.f16"}) {
+      catalog::TunedProblem& tuned = all.emplace_back(Tuned(text, 64));
+      for (size_t i = 0; i < tuned.us.size(); ++i) {
+        const int64_t block_m = tuned.variants[i].values[0];
+        tuned.us[i] = block_m == 16 ? 100 : block_m == 64 ? 100 / (1 + faster) : 150;
+      }
     }
-    return Learned({tuned}).Ranked(asked_);
+    return Learned(all).Ranked(*ParseProblem("b99.h8.q700.d64.f16"));
   };
   EXPECT_EQ(ranked_of(0.01).front().ToText(), "blocks:BLOCK_M=16,BLOCK_N=64");
   EXPECT_EQ(ranked_of(0.3).front().values[0], 64);

@@ -78,6 +78,17 @@ TEST(ShapeModel, ForeseesWhereTheLastWaveIsEmpty) {
   EXPECT_LT(losses.back(), 0.25);
 }
 
+// All that it has learned from have items for many waves. Of this one blocks of 128 rows are 140 items on 132 SMs.
+TEST(ShapeModel, ExpectsTwoWavesWhereItHasSeenNone) {
+  std::vector<TunedShape> shapes;
+  for (const char* text : {"b64.h20.q800.d64.f16", "b50.h32.q900.d64.f16", "b99.h16.q700.d64.f16"}) {
+    shapes.push_back(ShapeOf(text));
+  }
+  const ShapeModel model = ShapeModel::Fit(Names(), *DeviceProfile("h200"), shapes);
+  EXPECT_LT(LossAt(model, "b64.h20.q817.d64.f16"), 0.05);
+  EXPECT_LT(LossAt(model, "b1.h20.q817.d64.f16"), 0.1);
+}
+
 TEST(ShapeModel, OfNothingNothingIsExpected) {
   const ShapeModel model = ShapeModel::Fit(Names(), *DeviceProfile("h200"), {});
   EXPECT_THAT(model.Expect(*ParseProblem("b1.h1.q64.d64.f16"), {{64, 64, 1, 4}}), testing::ElementsAre(0));
