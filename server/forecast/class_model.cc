@@ -23,8 +23,8 @@ std::vector<double> FeaturesOf(const space::Variant& variant, const Problem& pro
 
 }  // namespace
 
-ClassModel::ClassModel(const Families& families, const v1::Device& device, const std::vector<catalog::TunedProblem>& tuned,
-                       size_t least)
+ClassModel::ClassModel(const Families& families, const v1::Device& device,
+                       const std::vector<catalog::TunedProblem>& tuned, size_t least)
     : device_(device), columns_(families) {
   std::vector<TunedShape> shapes;
   std::set<std::string> timed;

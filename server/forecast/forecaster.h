@@ -1,9 +1,10 @@
 // Forecasts by a ClassModel of the trials in the store, and of those that were shipped.
 //
 // Its own thread, niced, reads the trials of what is served, takes for other problems what was shipped for the model of
-// device, and fits a ClassModel. Of each problem that somebody has asked for, and that is like a tuned one, it keeps the model's first choice; a look-up only ever reads a table in
-// memory. A model is fitted anew when something else is served than when it was fitted, and somebody asks; until then,
-// and while that takes, the former one and its forecasts hold.
+// device, and fits a ClassModel. Of each problem that somebody has asked for, and that is like a tuned one, it keeps
+// the model's first choice; a look-up only ever reads a table in memory. A model is fitted anew when something else is
+// served than when it was fitted, and somebody asks; until then, and while that takes, the former one and its forecasts
+// hold.
 #ifndef ATTUNE_SERVER_FORECAST_FORECASTER_H_
 #define ATTUNE_SERVER_FORECAST_FORECASTER_H_
 

@@ -156,7 +156,7 @@ TEST_F(ForecasterTest, WhatIsServedComesBeforeWhatWasShipped) {
   table.family = family_->name();
   table.source_hash = family_->source_hash;
   table.parameters = {"BLOCK_M", "BLOCK_N"};
-  table.tuned.push_back({*ParseProblem("b1.h8.q2048.d64.f16"), 100, {}});
+  table.tuned.push_back({*ParseProblem("b1.h8.q700.d128.f16"), 100, {}});
   for (int64_t block : {16, 32, 48, 64, 80, 96, 112, 128}) {
     for (int64_t keys : {16, 32, 64}) table.tuned[0].rows.push_back({100, {block, keys}});
   }
@@ -166,6 +166,8 @@ TEST_F(ForecasterTest, WhatIsServedComesBeforeWhatWasShipped) {
     const auto forecast = Forecast(forecaster, "b1.h8.q700.d64.f16");
     ASSERT_TRUE(forecast.has_value());
     EXPECT_EQ(forecast->problems, most);
+    EXPECT_EQ(Forecast(forecaster, "b1.h8.q900.d128.f16").has_value(), most == 4)
+        << "there is no room for what was shipped";
   }
 }
 

@@ -2,9 +2,9 @@
 //
 // Trees (tree_ensemble.h) learn ln(time), each problem's less what its fastest tenth takes, from a variant's features,
 // how its work items fill the SMs (schedule.h), which no tree could guess of a shape that it has not seen, and the
-// problem's sizes and types. Half of them learn it less ln(what idle SMs cost), which is added again: where one item more
-// than there are SMs doubles the time, trees that never saw such a shape expect their leaves' mean; where other things
-// hide it, as they do for short kernels, the other half knows better.
+// problem's sizes and types. Half of them learn it less ln(what idle SMs cost), which is added again: where one item
+// more than there are SMs doubles the time, trees that never saw such a shape expect their leaves' mean; where other
+// things hide it, as they do for short kernels, the other half knows better.
 #ifndef ATTUNE_SERVER_FORECAST_SHAPE_MODEL_H_
 #define ATTUNE_SERVER_FORECAST_SHAPE_MODEL_H_
 

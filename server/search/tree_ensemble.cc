@@ -16,8 +16,8 @@ void TrainingRows::Add(absl::Span<const double> row, double target, double weigh
   weights.push_back(weight);
 }
 
-// Grows one tree after the other. Rows are read column by column, as the ranks of their values, and a column that is the
-// same for all rows of a node is not looked at again below it: what a tree becomes depends on none of that.
+// Grows one tree after the other. Rows are read column by column, as the ranks of their values, and a column that is
+// the same for all rows of a node is not looked at again below it: what a tree becomes depends on none of that.
 class TreeEnsemble::Builder {
  public:
   Builder(const TrainingRows& rows, const Options& options, std::vector<Node>& nodes)
@@ -37,7 +37,8 @@ class TreeEnsemble::Builder {
       std::sort(values.begin(), values.end());
       values.erase(std::unique(values.begin(), values.end()), values.end());
       for (size_t row = 0; row < rows.size(); ++row) {
-        ranks_.push_back(static_cast<uint32_t>(std::lower_bound(values.begin(), values.end(), value(row)) - values.begin()));
+        ranks_.push_back(
+            static_cast<uint32_t>(std::lower_bound(values.begin(), values.end(), value(row)) - values.begin()));
       }
     }
   }
@@ -175,11 +176,11 @@ class TreeEnsemble::Builder {
   const size_t min_leaf_;
   RandomNumbers random_;
   std::vector<Node>& nodes_;
-  std::vector<uint32_t> order_;                       // rows, those of a node side by side
-  std::vector<std::vector<double>> values_;           // of each column, least first, each once
-  std::vector<uint32_t> ranks_;                       // of each row's value, those of a column side by side
-  std::vector<size_t> varying_;                       // columns, of each open node's parent
-  std::vector<uint32_t> node_ranks_;                  // of the rows of the node that is split, as the two below
+  std::vector<uint32_t> order_;              // rows, those of a node side by side
+  std::vector<std::vector<double>> values_;  // of each column, least first, each once
+  std::vector<uint32_t> ranks_;              // of each row's value, those of a column side by side
+  std::vector<size_t> varying_;              // columns, of each open node's parent
+  std::vector<uint32_t> node_ranks_;         // of the rows of the node that is split, as the two below
   std::vector<Weighted> node_rows_;
 };
 

@@ -44,9 +44,9 @@ struct PriorTable {
 absl::StatusOr<PriorTable> ParsePrior(absl::string_view text);
 std::string ToText(const PriorTable& table);
 
-// The fastest of each problem in `tables` as answers that MakeNearest derives others from, for a device of the tables' compute capability
-// and the policy: variants of the families' sources as they are today. They are no incumbents: without a trial, and
-// their time is another device's.
+// The fastest of each problem in `tables` as answers that MakeNearest derives others from, for a device of the tables'
+// compute capability and the policy: variants of the families' sources as they are today. They are no incumbents:
+// without a trial, and their time is another device's.
 std::vector<AnswerPtr> PriorAnswers(const std::vector<PriorTable>& tables, const v1::Device& device, v1::Policy policy,
                                     const std::vector<std::shared_ptr<const space::Family>>& families);
 
