@@ -1,6 +1,7 @@
 #include "server/forecast/class_model.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -25,13 +26,14 @@ std::vector<double> FeaturesOf(const space::Variant& variant, const Problem& pro
 
 ClassModel::ClassModel(const Families& families, const v1::Device& device,
                        const std::vector<catalog::TunedProblem>& tuned, size_t least)
-    : device_(device), columns_(families) {
+    : device_(device), columns_(families), families_(families) {
   std::vector<TunedShape> shapes;
   std::set<std::string> timed;
   std::set<std::string> winners;
   for (const catalog::TunedProblem& one : tuned) {
     if (one.variants.size() < least) continue;
     problems_.push_back(one.problem);
+    fastest_.push_back(one.variants.front());
     TunedShape shape = {one.problem, one.level_us, one.us, {}};
     for (size_t i = 0; i < one.variants.size(); ++i) {
       timed.insert(one.variants[i].family->name());
@@ -50,6 +52,12 @@ bool ClassModel::Covers(const Problem& problem) const {
   return std::any_of(problems_.begin(), problems_.end(), [&](const Problem& tuned) { return IsLike(tuned, problem); });
 }
 
+bool ClassModel::Answers(const Problem& problem) const {
+  if (!Covers(problem)) return false;
+  const absl::StatusOr<space::Variant> guess = catalog::HeuristicVariant(families_, problem, device_);
+  return !guess.ok() || std::find(timed_.begin(), timed_.end(), guess->family) != timed_.end();
+}
+
 std::vector<space::Variant> ClassModel::Ranked(const Problem& problem) const {
   std::vector<space::Variant> variants;
   std::set<std::string> texts;
@@ -64,6 +72,11 @@ std::vector<space::Variant> ClassModel::Ranked(const Problem& problem) const {
   std::vector<double> expected = Expect(problem, variants);
   for (size_t i = 0; guess.ok() && i < variants.size(); ++i) {
     if (variants[i].ToText() == guess->ToText()) expected[i] -= kGuessKeeps;
+  }
+  const auto known = std::find(problems_.begin(), problems_.end(), problem);
+  for (size_t i = 0; known != problems_.end() && i < variants.size(); ++i) {
+    const space::Variant& fastest = fastest_[static_cast<size_t>(known - problems_.begin())];
+    if (variants[i].ToText() == fastest.ToText()) expected[i] = -std::numeric_limits<double>::infinity();
   }
   std::vector<size_t> order(variants.size());
   std::iota(order.begin(), order.end(), size_t{0});

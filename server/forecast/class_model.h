@@ -37,7 +37,11 @@ class ClassModel {
   size_t problems() const { return problems_.size(); }
   // Whether one of them is like it (IsLike): of others it says nothing that is worth knowing.
   bool Covers(const Problem& problem) const;
-  // The ten fastest of each tuned problem, re-fitted, and the guess, each once: the expected fastest first. The guess,
+  // Whether its first choice is an answer: it covers the problem, and the guess of all families is of one that it has
+  // learned from. How fast the others are it does not know.
+  bool Answers(const Problem& problem) const;
+  // The ten fastest of each tuned problem, re-fitted, and the guess, each once: the expected fastest first, of a problem
+  // that it was learned from the one that was. The guess,
   // which the family's author stands for, counts as 3 % faster than is expected of it: of shapes unlike those that were
   // tuned the model can be far off, and more often where it expects little.
   std::vector<space::Variant> Ranked(const Problem& problem) const;
@@ -47,8 +51,10 @@ class ClassModel {
  private:
   const v1::Device device_;
   const search::FeatureColumns columns_;
-  Families timed_;  // families of which something was timed
+  const Families families_;
+  Families timed_;  // those of which something was timed
   std::vector<Problem> problems_;
+  std::vector<space::Variant> fastest_;  // of each
   std::vector<space::Variant> winners_;  // each once
   std::optional<ShapeModel> trees_;
 };

@@ -79,10 +79,34 @@ TEST_F(ClassModelTest, TheGuessGivesWayToWhatIsExpectedToBeClearlyFaster) {
   EXPECT_EQ(ranked_of(0.3).front().values[0], 64);
 }
 
+TEST_F(ClassModelTest, OfATunedProblemTheFastestComesFirst) {
+  std::vector<catalog::TunedProblem> tuned;
+  for (int length : {256, 384, 512, 640, 768, 1024}) {
+    tuned.push_back(Tuned(absl::StrCat("b1.h8.q", length, ".d64.f16"), length == 640 ? 128 : 64));
+  }
+  const ClassModel model = Learned(tuned);
+  EXPECT_EQ(model.Ranked(*ParseProblem("b1.h8.q640.d64.f16")).front().values[0], 128);
+  EXPECT_EQ(model.Ranked(*ParseProblem("b1.h8.q768.d64.f16")).front().values[0], 64);
+}
+
 TEST_F(ClassModelTest, CoversWhatIsLikeATunedProblem) {
   const ClassModel model = Learned({Tuned("b1.h8.q256.d64.f16", 64)});
   EXPECT_TRUE(model.Covers(asked_));
   EXPECT_FALSE(model.Covers(*ParseProblem("b1.h8.q700.d128.f16")));
+}
+
+// Of another family nothing was timed: where its guess goes before, the model does not know what is fastest.
+TEST_F(ClassModelTest, AnswersWhereTheGuessIsOfAFamilyThatItKnows) {
+  auto other = std::make_shared<space::Family>(*family_);
+  other->manifest.set_name("newer");
+  other->source_hash = "other";
+  const auto answers = [&](int precedence, const std::string& text) {
+    other->manifest.set_guess_precedence(precedence);
+    return ClassModel({family_, other}, device_, {Tuned("b1.h8.q256.d64.f16", 64)}).Answers(*ParseProblem(text));
+  };
+  EXPECT_TRUE(answers(-1, "b1.h8.q700.d64.f16"));
+  EXPECT_FALSE(answers(-1, "b1.h8.q700.d128.f16"));
+  EXPECT_FALSE(answers(1, "b1.h8.q700.d64.f16"));
 }
 
 TEST_F(ClassModelTest, AProblemOfFewVariantsSaysNothing) {

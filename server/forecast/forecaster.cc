@@ -84,11 +84,11 @@ class Forecaster::Worker {
       state_.wanted.pop_front();
       state_.working = true;
       lock.unlock();
-      const std::shared_ptr<const ClassModel> model = ModelFor(wanted);
+      const Model& model = ModelFor(wanted);
       std::optional<catalog::Forecast> forecast;
-      if (model != nullptr && wanted.problem.has_value()) forecast = ForecastOf(*model, *wanted.problem);
+      if (model.learned != nullptr && wanted.problem.has_value()) forecast = ForecastOf(model, *wanted.problem);
       lock.lock();
-      state_.learned[wanted.Class()] = model;
+      state_.learned[wanted.Class()] = model.learned;
       if (!wanted.problem.has_value()) state_.looking.erase(wanted.Class());
       const auto it = state_.known.find(wanted.Key());
       if (it == state_.known.end()) continue;
@@ -104,20 +104,21 @@ class Forecaster::Worker {
     std::string served;                         // the incumbents that it was fitted to
     std::optional<absl::Duration> looked;       // when somebody last looked whether these are served
     std::shared_ptr<const ClassModel> learned;  // null where too little was tuned
+    size_t shipped = 0;                         // problems that it learned from, and were not tuned here
   };
 
-  static std::optional<catalog::Forecast> ForecastOf(const ClassModel& model, const Problem& problem) {
-    if (!model.Covers(problem)) return std::nullopt;
-    std::vector<space::Variant> ranked = model.Ranked(problem);
+  static std::optional<catalog::Forecast> ForecastOf(const Model& model, const Problem& problem) {
+    if (!model.learned->Answers(problem)) return std::nullopt;
+    std::vector<space::Variant> ranked = model.learned->Ranked(problem);
     if (ranked.empty()) return std::nullopt;
-    return catalog::Forecast{std::move(ranked.front()), ranked.size(), model.problems()};
+    return catalog::Forecast{std::move(ranked.front()), ranked.size(), model.learned->problems(), model.shipped};
   }
 
   // Fitted anew where something else is served than the last time.
-  std::shared_ptr<const ClassModel> ModelFor(const Wanted& wanted) {
+  const Model& ModelFor(const Wanted& wanted) {
     Model& model = models_[wanted.Class()];
     const absl::Duration now = SteadyNow();
-    if (model.looked.has_value() && now - *model.looked < state_.options.hold) return model.learned;
+    if (model.looked.has_value() && now - *model.looked < state_.options.hold) return model;
     store::IncumbentFilter filter;
     filter.device_class = wanted.device.fingerprint();
     filter.policy = wanted.policy;
@@ -126,16 +127,16 @@ class Forecaster::Worker {
     model.looked = now;
     if (!served.ok()) {
       LogWarning("no new forecasts: the store cannot be read", {{"reason", served.status().message()}});
-      return model.learned;
+      return model;
     }
     std::string names = "served:";
     for (const v1::Incumbent& incumbent : served->items) absl::StrAppend(&names, " ", incumbent.name());
-    if (names != model.served) model.learned = Fit(wanted, served->items);
+    if (names != model.served) Fit(wanted, served->items, model);
     model.served = std::move(names);
-    return model.learned;
+    return model;
   }
 
-  std::shared_ptr<const ClassModel> Fit(const Wanted& wanted, const std::vector<v1::Incumbent>& served) {
+  void Fit(const Wanted& wanted, const std::vector<v1::Incumbent>& served, Model& model) {
     const auto families = catalog::FamiliesFor(state_.host.families, wanted.device.backend(), family::v1::ROLE_SEARCH);
     std::vector<catalog::TunedProblem> tuned;
     std::set<std::string> problems;
@@ -147,18 +148,21 @@ class Forecaster::Worker {
       const absl::StatusOr<Problem> problem = ParseProblem(incumbent.problem_text());
       if (problem.ok()) add(TunedHere(*problem, wanted, families));
     }
+    const size_t here = tuned.size();
     for (const auto& shipped : catalog::ShippedFor(*state_.options.shipped, wanted.device, wanted.policy)) {
       if (!problems.contains(ToText(shipped.problem()))) add(shipped.Read(families));
     }
-    if (tuned.size() < state_.options.least_shapes) return nullptr;
+    model.learned = nullptr;
+    model.shipped = tuned.size() - here;
+    if (tuned.size() < state_.options.least_shapes) return;
     const absl::Duration began = SteadyNow();
-    auto model = std::make_shared<const ClassModel>(families, wanted.device, tuned);
+    model.learned = std::make_shared<const ClassModel>(families, wanted.device, tuned);
     LogInfo("learned what to expect of shapes that nobody tuned",
             {{"device_class", wanted.device.fingerprint()},
              {"policy", Word(wanted.policy)},
-             {"problems", model->problems()},
+             {"problems", tuned.size()},
+             {"shipped", model.shipped},
              {"ms", absl::ToInt64Milliseconds(SteadyNow() - began)}});
-    return model;
   }
 
   catalog::TunedProblem TunedHere(const Problem& problem, const Wanted& wanted, const ClassModel::Families& families) {

@@ -138,6 +138,7 @@ TEST_F(ForecasterTest, LearnsFromWhatWasShippedWhatWasNotTunedHere) {
   ASSERT_TRUE(forecast.has_value());
   EXPECT_EQ(forecast->variant.ToText(), "blocks:BLOCK_M=96,BLOCK_N=64");
   EXPECT_EQ(forecast->problems, 3);
+  EXPECT_EQ(forecast->shipped, 3);
   EXPECT_FALSE(learned(shipped_for("another model")).has_value());
 
   Tune("b1.h8.q512.d64.f16", 32);
@@ -146,6 +147,7 @@ TEST_F(ForecasterTest, LearnsFromWhatWasShippedWhatWasNotTunedHere) {
   forecast = learned(shipped_for(here));
   ASSERT_TRUE(forecast.has_value());
   EXPECT_EQ(forecast->problems, 5);
+  EXPECT_EQ(forecast->shipped, 2);
   EXPECT_EQ(forecast->variant.values[0], 32) << "three say so here, and two there otherwise";
 }
 

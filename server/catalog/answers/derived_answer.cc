@@ -68,6 +68,24 @@ std::string Changes(const space::Variant& from, const space::Variant& to) {
   return absl::StrJoin(changes, ", ");
 }
 
+// "tuned on an NVIDIA H200 before this server was shipped"; empty for what was tuned here.
+std::string WhereShipped(const Answer& source) {
+  return IsShipped(source)
+             ? absl::StrCat("tuned on an ", source.response.provenance_detail(), " before this server was shipped")
+             : "";
+}
+
+// How long a launch of so many CTAs takes, from how long the source does, which has a time.
+v1::PredictedTime PredictedFrom(const Answer& source, const Problem& problem, int64_t ctas, const v1::Device& device) {
+  v1::PredictedTime predicted = PredictTime({problem, ctas}, source.response.timing().median_us(),
+                                            {source.problem, source.response.geometry().ctas()}, device);
+  if (IsShipped(source) && source.response.provenance_detail() != device.model()) {
+    predicted.set_low_us(predicted.us() / kOtherModelSpread);
+    predicted.set_high_us(predicted.us() * kOtherModelSpread);
+  }
+  return predicted;
+}
+
 // `variant`: that of the source, or as it was re-fitted.
 AnswerPtr DeriveFrom(const Answer& source, const space::Variant& variant, const Problem& problem,
                      const v1::Device& device, v1::Policy policy, const Host& host) {
@@ -78,23 +96,14 @@ AnswerPtr DeriveFrom(const Answer& source, const space::Variant& variant, const 
   const std::string changes = Changes(*source.variant, variant);
   response.set_provenance_detail(
       absl::StrCat("from ", ToText(source.problem), changes.empty() ? "" : "; for this shape ", changes,
-                   IsShipped(source) ? absl::StrCat("; tuned on an ", source.response.provenance_detail(),
-                                                    " before this server was shipped, and not here")
-                                     : ""));
+                   IsShipped(source) ? absl::StrCat("; ", WhereShipped(source), ", and not here") : ""));
   *response.mutable_geometry() = space::GeometryOf(response.recipe(), source.resources, device);
   if (!IsShipped(source)) *response.mutable_timing() = source.response.timing();
   *response.mutable_measure_time() = source.response.measure_time();
   *response.mutable_accuracy() = source.response.accuracy();
   response.set_trial(source.response.trial());
   if (source.response.timing().median_us() > 0) {
-    *response.mutable_predicted() =
-        PredictTime({problem, response.geometry().ctas()}, source.response.timing().median_us(),
-                    {source.problem, source.response.geometry().ctas()}, device);
-    if (IsShipped(source) && source.response.provenance_detail() != device.model()) {
-      v1::PredictedTime& predicted = *response.mutable_predicted();
-      predicted.set_low_us(predicted.us() / kOtherModelSpread);
-      predicted.set_high_us(predicted.us() * kOtherModelSpread);
-    }
+    *response.mutable_predicted() = PredictedFrom(source, problem, response.geometry().ctas(), device);
   }
   answer->timed_by = source.timed_by;
   if (source.compile_key == answer->compile_key) response.set_artifact_sha256(source.response.artifact_sha256());
@@ -190,12 +199,12 @@ AnswerPtr MakeExpected(std::vector<AnswerPtr> known, const Forecast& forecast, c
       space::GeometryOf(response.recipe(), ResourcesOf(store::CompiledArtifact(), response.recipe()), device);
   std::string detail = absl::StrCat("expected to be the fastest of ", forecast.among, " variants, from the trials of ",
                                     forecast.problems, " problems");
+  if (forecast.shipped > 0) absl::StrAppend(&detail, ", ", forecast.shipped, " of them tuned before this server was shipped");
   for (const auto& [distance, source] : NearestFirst(std::move(known), problem, device)) {
-    if (IsShipped(*source) || source->response.timing().median_us() <= 0) continue;
-    absl::StrAppend(&detail, "; its time is predicted from ", ToText(source->problem));
-    *response.mutable_predicted() =
-        PredictTime({problem, response.geometry().ctas()}, source->response.timing().median_us(),
-                    {source->problem, source->response.geometry().ctas()}, device);
+    if (source->response.timing().median_us() <= 0) continue;
+    absl::StrAppend(&detail, "; its time is predicted from ", ToText(source->problem),
+                    IsShipped(*source) ? ", " : "", WhereShipped(*source));
+    *response.mutable_predicted() = PredictedFrom(*source, problem, response.geometry().ctas(), device);
     break;
   }
   response.set_provenance_detail(detail);

@@ -18,6 +18,7 @@ struct Forecast {
   space::Variant variant;
   size_t among = 0;     // variants that it was chosen from
   size_t problems = 0;  // tuned ones that it was learned from
+  size_t shipped = 0;   // of these not on this host, but before the daemon was shipped
 };
 
 // Thread-safe.
