@@ -69,7 +69,7 @@ std::vector<space::Variant> ClassModel::Ranked(const Problem& problem) const {
   }
   const absl::StatusOr<space::Variant> guess = catalog::HeuristicVariant(timed_, problem, device_);
   add(guess);
-  std::vector<double> expected = Expect(problem, variants);
+  std::vector<double> expected = trees_->ExpectUntried(problem, FeaturesOfEach(problem, variants));
   for (size_t i = 0; guess.ok() && i < variants.size(); ++i) {
     if (variants[i].ToText() == guess->ToText()) expected[i] -= kGuessKeeps;
   }
@@ -88,10 +88,15 @@ std::vector<space::Variant> ClassModel::Ranked(const Problem& problem) const {
 }
 
 std::vector<double> ClassModel::Expect(const Problem& problem, const std::vector<space::Variant>& variants) const {
+  return trees_->Expect(problem, FeaturesOfEach(problem, variants));
+}
+
+std::vector<std::vector<double>> ClassModel::FeaturesOfEach(const Problem& problem,
+                                                            const std::vector<space::Variant>& variants) const {
   std::vector<std::vector<double>> features;
   features.reserve(variants.size());
   for (const space::Variant& variant : variants) features.push_back(FeaturesOf(variant, problem, device_, columns_));
-  return trees_->Expect(problem, features);
+  return features;
 }
 
 }  // namespace attune::forecast

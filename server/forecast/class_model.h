@@ -40,15 +40,18 @@ class ClassModel {
   // Whether its first choice is an answer: it covers the problem, and the guess of all families is of one that it has
   // learned from. How fast the others are it does not know.
   bool Answers(const Problem& problem) const;
-  // The ten fastest of each tuned problem, re-fitted, and the guess, each once: the expected fastest first, of a problem
-  // that it was learned from the one that was. The guess,
-  // which the family's author stands for, counts as 3 % faster than is expected of it: of shapes unlike those that were
-  // tuned the model can be far off, and more often where it expects little.
+  // The ten fastest of each tuned problem, re-fitted, and the guess, each once: the expected fastest first, of a
+  // problem that it was learned from the one that was. The guess, which the family's author stands for, counts as 3 %
+  // faster than is expected of it: of shapes unlike those that were tuned the model can be far off, and more often
+  // where it expects little.
   std::vector<space::Variant> Ranked(const Problem& problem) const;
-  // ln(time) of each variant of a problem, but for what all of the problem's share.
+  // ln(time) of each variant of a problem, but for what all of the problem's share, for a search (ShapeModel::Expect).
   std::vector<double> Expect(const Problem& problem, const std::vector<space::Variant>& variants) const;
 
  private:
+  std::vector<std::vector<double>> FeaturesOfEach(const Problem& problem,
+                                                  const std::vector<space::Variant>& variants) const;
+
   const v1::Device device_;
   const search::FeatureColumns columns_;
   const Families families_;

@@ -12,31 +12,34 @@
 namespace attune::forecast {
 namespace {
 
-// Of 64, which of several near variants is expected to be the fastest was half a matter of the draws.
-constexpr int kTrees = 160;
-constexpr int kParts = 8;  // that are grown side by side
+// Of 64 trees, which of several near variants is expected to be the fastest was half a matter of the draws.
+constexpr int kTreesOfPart = 20;
+constexpr int kWholeParts = 8;
+constexpr int kUnexplainedParts = 4;
 
-// The first half of `unexplained`, the second of `rows`.
-std::vector<search::TreeEnsemble> PartsOf(const search::TrainingRows& unexplained, const search::TrainingRows& rows) {
-  std::vector<search::TreeEnsemble> parts(kParts);
-  std::atomic<int> next = 0;
+struct Part {
+  const search::TrainingRows& rows;
+  uint64_t seed;
+  search::TreeEnsemble& trees;
+};
+
+// Side by side.
+void Grow(const std::vector<Part>& parts) {
+  std::atomic<size_t> next = 0;
   const auto grow = [&] {
-    for (int part = next++; part < kParts; part = next++) {
-      parts[static_cast<size_t>(part)] =
-          search::TreeEnsemble::Fit(part < kParts / 2 ? unexplained : rows,
-                                    {.trees = kTrees / kParts, .min_leaf = 2, .seed = static_cast<uint64_t>(part) + 1});
+    for (size_t i = next++; i < parts.size(); i = next++) {
+      parts[i].trees =
+          search::TreeEnsemble::Fit(parts[i].rows, {.trees = kTreesOfPart, .min_leaf = 2, .seed = parts[i].seed});
     }
   };
   std::vector<std::jthread> helpers;
-  const unsigned threads = std::clamp(std::thread::hardware_concurrency() / 2, 1U, 1U * kParts);
+  const size_t threads = std::clamp<size_t>(std::thread::hardware_concurrency() / 2, 1, parts.size());
   try {
     while (helpers.size() + 1 < threads) helpers.emplace_back(grow);
   } catch (const std::system_error&) {
     // As many as there may be.
   }
   grow();
-  helpers.clear();
-  return parts;
 }
 
 double Magnitude(double value) { return std::copysign(std::log2(1 + std::abs(value)), value); }
@@ -75,20 +78,40 @@ ShapeModel ShapeModel::Fit(std::vector<std::string> names, const v1::Device& dev
   if (rows.size() == 0) return model;
   search::TrainingRows unexplained = rows;
   for (size_t i = 0; i < idle.size(); ++i) unexplained.targets[i] -= idle[i];
-  model.parts_ = PartsOf(unexplained, rows);
+  model.whole_.resize(kWholeParts);
+  model.unexplained_.resize(kUnexplainedParts);
+  std::vector<Part> parts;
+  for (search::TreeEnsemble& trees : model.whole_) parts.push_back({rows, parts.size() + 1, trees});
+  for (search::TreeEnsemble& trees : model.unexplained_) parts.push_back({unexplained, parts.size() + 1, trees});
+  Grow(parts);
   return model;
+}
+
+double ShapeModel::MeanOf(const std::vector<search::TreeEnsemble>& parts, const Row& row) {
+  double sum = 0;
+  for (const search::TreeEnsemble& part : parts) sum += part.Predict(row.columns).mean;
+  return sum / static_cast<double>(std::max<size_t>(parts.size(), 1));
 }
 
 std::vector<double> ShapeModel::Expect(const Problem& problem, const std::vector<std::vector<double>>& variants) const {
   Schedules schedules(problem, device_);
-  if (parts_.empty()) return std::vector<double>(variants.size(), 0);
+  std::vector<double> expected;
+  expected.reserve(variants.size());
+  for (const std::vector<double>& features : variants) {
+    expected.push_back(MeanOf(whole_, RowOf(features, problem, schedules)));
+  }
+  return expected;
+}
+
+std::vector<double> ShapeModel::ExpectUntried(const Problem& problem,
+                                              const std::vector<std::vector<double>>& variants) const {
+  if (whole_.empty()) return std::vector<double>(variants.size(), 0);
+  Schedules schedules(problem, device_);
   std::vector<double> expected;
   expected.reserve(variants.size());
   for (const std::vector<double>& features : variants) {
     const Row row = RowOf(features, problem, schedules);
-    double sum = 0;
-    for (const search::TreeEnsemble& part : parts_) sum += part.Predict(row.columns).mean;
-    expected.push_back(sum / kParts + row.idle / 2);
+    expected.push_back((MeanOf(whole_, row) + MeanOf(unexplained_, row) + row.idle) / 2);
   }
   return expected;
 }

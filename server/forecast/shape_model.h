@@ -2,9 +2,9 @@
 //
 // Trees (tree_ensemble.h) learn ln(time), each problem's less what its fastest tenth takes, from a variant's features,
 // how its work items fill the SMs (schedule.h), which no tree could guess of a shape that it has not seen, and the
-// problem's sizes and types. Half of them learn it less ln(what idle SMs cost), which is added again: where one item
-// more than there are SMs doubles the time, trees that never saw such a shape expect their leaves' mean; where other
-// things hide it, as they do for short kernels, the other half knows better.
+// problem's sizes and types. Where one item more than there are SMs doubles the time, trees that never saw such a shape
+// expect their leaves' mean. So others learn ln(time) less ln(what idle SMs cost), which is added again; they err where
+// that is hidden by other things, as it is of short kernels.
 #ifndef ATTUNE_SERVER_FORECAST_SHAPE_MODEL_H_
 #define ATTUNE_SERVER_FORECAST_SHAPE_MODEL_H_
 
@@ -37,8 +37,11 @@ class ShapeModel {
   static ShapeModel Fit(std::vector<std::string> names, const v1::Device& device,
                         const std::vector<TunedShape>& shapes);
 
-  // ln(time) of each variant of a problem, by its features, but for what all of the problem's share.
+  // ln(time) of each variant of a problem, by its features, but for what all of the problem's share. For who tries some
+  // of them and sees what they take.
   std::vector<double> Expect(const Problem& problem, const std::vector<std::vector<double>>& variants) const;
+  // The same by both kinds of trees. For who takes one as it is: what is far off by one is seldom so by both.
+  std::vector<double> ExpectUntried(const Problem& problem, const std::vector<std::vector<double>>& variants) const;
 
  private:
   ShapeModel(std::vector<std::string> names, const v1::Device& device) : names_(std::move(names)), device_(device) {}
@@ -51,8 +54,12 @@ class ShapeModel {
 
   std::vector<std::string> names_;
   v1::Device device_;
-  // Of as many trees each; the first half of them learned what idle SMs do not explain. None of nothing.
-  std::vector<search::TreeEnsemble> parts_;
+  // The mean of what the trees say.
+  static double MeanOf(const std::vector<search::TreeEnsemble>& parts, const Row& row);
+
+  // Of as many trees each; none of nothing.
+  std::vector<search::TreeEnsemble> whole_;
+  std::vector<search::TreeEnsemble> unexplained_;  // by idle SMs
 };
 
 }  // namespace attune::forecast

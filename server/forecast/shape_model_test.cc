@@ -52,7 +52,7 @@ TunedShape ShapeOf(const std::string& text) {
 double LossAt(const ShapeModel& model, const std::string& text) {
   const Problem problem = *ParseProblem(text);
   const std::vector<std::vector<double>> variants = Variants();
-  const std::vector<double> expected = model.Expect(problem, variants);
+  const std::vector<double> expected = model.ExpectUntried(problem, variants);
   const auto chosen = static_cast<size_t>(std::min_element(expected.begin(), expected.end()) - expected.begin());
   double best = TimeOf(problem, variants[0]);
   for (const std::vector<double>& variant : variants) best = std::min(best, TimeOf(problem, variant));
@@ -92,6 +92,7 @@ TEST(ShapeModel, ExpectsTwoWavesWhereItHasSeenNone) {
 TEST(ShapeModel, OfNothingNothingIsExpected) {
   const ShapeModel model = ShapeModel::Fit(Names(), *DeviceProfile("h200"), {});
   EXPECT_THAT(model.Expect(*ParseProblem("b1.h1.q64.d64.f16"), {{64, 64, 1, 4}}), testing::ElementsAre(0));
+  EXPECT_THAT(model.ExpectUntried(*ParseProblem("b1.h1.q64.d64.f16"), {{64, 64, 1, 4}}), testing::ElementsAre(0));
 }
 
 TEST(IsLike, ComparesWhatOtherCodeComputes) {

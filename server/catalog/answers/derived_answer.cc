@@ -199,11 +199,12 @@ AnswerPtr MakeExpected(std::vector<AnswerPtr> known, const Forecast& forecast, c
       space::GeometryOf(response.recipe(), ResourcesOf(store::CompiledArtifact(), response.recipe()), device);
   std::string detail = absl::StrCat("expected to be the fastest of ", forecast.among, " variants, from the trials of ",
                                     forecast.problems, " problems");
-  if (forecast.shipped > 0) absl::StrAppend(&detail, ", ", forecast.shipped, " of them tuned before this server was shipped");
+  if (forecast.shipped > 0)
+    absl::StrAppend(&detail, ", ", forecast.shipped, " of them tuned before this server was shipped");
   for (const auto& [distance, source] : NearestFirst(std::move(known), problem, device)) {
     if (source->response.timing().median_us() <= 0) continue;
-    absl::StrAppend(&detail, "; its time is predicted from ", ToText(source->problem),
-                    IsShipped(*source) ? ", " : "", WhereShipped(*source));
+    absl::StrAppend(&detail, "; its time is predicted from ", ToText(source->problem), IsShipped(*source) ? ", " : "",
+                    WhereShipped(*source));
     *response.mutable_predicted() = PredictedFrom(*source, problem, response.geometry().ctas(), device);
     break;
   }
