@@ -6,12 +6,12 @@
 #include <numeric>
 
 #include "server/base/thinned.h"
+#include "server/catalog/prior/tuned_problem.h"
 
 namespace attune::search {
 namespace {
 
 constexpr size_t kLeastRows = 20;     // good ones of a near problem
-constexpr size_t kMostRows = 2500;    // of all near problems: a fit of some tens of milliseconds
 constexpr size_t kLeastForALine = 8;  // good trials
 constexpr double kNoise = 0.01;       // of ln(time), between two timings of one variant
 constexpr double kSlow = 0.3;         // of ln(time), above the best: how slow what is slower is learned to be
@@ -100,8 +100,7 @@ std::optional<SpacePrior> PriorOf(const Field& field, uint64_t seed) {
     const std::vector<const NeighbourRow*> good = FastestFirst(neighbour);
     if (good.size() < kLeastRows) continue;
     if (rows.size() == 0) prior.distance = neighbour.distance;  // the nearest comes first
-    const size_t most = kMostRows / field.neighbours.size();
-    for (size_t i : Thinned(good.size(), most)) {
+    for (size_t i : Thinned(good.size(), catalog::kMostLearned)) {
       rows.Add(scale.Scaled(good[i]->features, good[i]->family), std::log(good[i]->outcome.us / good[0]->outcome.us),
                std::exp(-neighbour.distance));
     }

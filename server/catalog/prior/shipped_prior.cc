@@ -20,7 +20,7 @@ namespace {
 // Above 0, and a time at all.
 bool ReadUs(absl::string_view word, double& us) { return absl::SimpleAtod(word, &us) && us > 0 && us < 1e12; }
 
-// Each reads the words after a line's first into the table; what is wrong with them, or empty.
+// Each reads the words of a line into the table; what is wrong with them, or empty.
 std::string ReadProblem(const std::vector<absl::string_view>& words, PriorTable& table) {
   if (words.size() != 3) return "problem is followed by PROBLEM LEVEL_US";
   const absl::StatusOr<Problem> problem = ParseProblem(words[1]);

@@ -103,6 +103,25 @@ TEST_F(ShippedPriorTest, AFreshInstallAnswersFromIt) {
   }
 }
 
+TEST_F(ShippedPriorTest, SaysHowLongWhatIsExpectedWillTake) {
+  const Forecast forecast = {*space::ParseVariant(fastest_, host_.families.Now()), 30, 66, 60};
+  const auto expected = [&] {
+    return MakeExpected(PriorAnswers({table_}, device_, v1::POLICY_HOT, host_.families), forecast,
+                        *ParseProblem("b4.h32.kvh4.q1.kv4000.d64.bf16"), device_, v1::POLICY_HOT, host_, nullptr);
+  };
+  const AnswerPtr answer = expected();
+  ASSERT_NE(answer, nullptr);
+  EXPECT_EQ(
+      answer->response.provenance_detail(),
+      absl::StrCat("expected to be the fastest of 30 variants, from the trials of 66 problems, 60 of them tuned before "
+                   "this server was shipped; its time is predicted from ",
+                   kTuned, ", tuned on an NVIDIA H200 before this server was shipped"));
+  EXPECT_GT(answer->response.predicted().us(), 0);
+  EXPECT_DOUBLE_EQ(answer->response.predicted().high_us(), 2 * answer->response.predicted().us());
+  table_.device_model = device_.model();
+  EXPECT_LT(expected()->response.predicted().high_us(), 2 * answer->response.predicted().us()) << "of the same model";
+}
+
 // Three octaves of another model, four of the same.
 TEST_F(ShippedPriorTest, AnotherModelCountsLess) {
   constexpr char kFar[] = "b4.h32.kvh4.q1.kv36000.d64.bf16";
