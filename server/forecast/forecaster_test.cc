@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "server/base/device_profile.h"
 #include "server/catalog/results.h"
 #include "server/catalog/testing/fake_host.h"
 #include "server/catalog/tuning_key.h"
@@ -171,6 +172,21 @@ TEST_F(ForecasterTest, WhatIsServedComesBeforeWhatWasShipped) {
     EXPECT_EQ(Forecast(forecaster, "b1.h8.q900.d128.f16").has_value(), most == 4)
         << "there is no room for what was shipped";
   }
+}
+
+// With today's families and the tables that are shipped. Of attention_hopper, which is guessed for prompts, they have
+// nothing.
+TEST_F(ForecasterTest, AFreshInstallForeseesDecodesAndLeavesPromptsToTheGuess) {
+  host_.families = *space::LoadFamilies(ATTUNE_SOURCE_DIR "/kernels_src");
+  host_.devices = {*DeviceProfile("h100")};
+  Forecaster forecaster(store_, host_);
+  const auto forecast = Forecast(forecaster, "b2.h32.kvh8.q1.kv6000.d128.f16");
+  ASSERT_TRUE(forecast.has_value());
+  EXPECT_EQ(forecast->variant.family->name(), "attention_mma");
+  EXPECT_EQ(forecast->problems, forecast->shipped);
+  EXPECT_GE(forecast->shipped, 8);
+  EXPECT_FALSE(Forecast(forecaster, "b2.h32.kvh8.q1500.d128.f16.causal").has_value());
+  EXPECT_NE(forecaster.Model(host_.devices.front(), v1::POLICY_HOT), nullptr) << "searches have it for these, too";
 }
 
 TEST_F(ForecasterTest, WhoSearchesGetsTheNewestModelThatThereIs) {
