@@ -5,9 +5,7 @@
 #include <utility>
 
 #include "proto/attune/problem.h"
-#include "server/base/thinned.h"
 #include "server/catalog/answers/problem_distance.h"
-#include "server/catalog/prior/tuned_problem.h"
 #include "server/search/learning_field.h"
 
 namespace attune::replay {
@@ -30,16 +28,6 @@ std::optional<double> DistanceOf(const v1::Recording& one, const v1::Recording& 
   return distance.has_value() && *distance <= search::kFarthest ? distance : std::nullopt;
 }
 
-// What a table has of them.
-void ThinOut(search::Neighbour& neighbour) {
-  std::erase_if(neighbour.rows, [](const search::NeighbourRow& row) { return !row.outcome.ok; });
-  std::stable_sort(neighbour.rows.begin(), neighbour.rows.end(),
-                   [](const auto& a, const auto& b) { return a.outcome.us < b.outcome.us; });
-  std::vector<search::NeighbourRow> kept;
-  for (size_t i : Thinned(neighbour.rows.size(), catalog::kMostLearned)) kept.push_back(std::move(neighbour.rows[i]));
-  neighbour.rows = std::move(kept);
-}
-
 }  // namespace
 
 void Warm(const std::vector<v1::Recording>& recordings, TunedWhere where, std::vector<RecordedSpace>& spaces) {
@@ -55,8 +43,7 @@ void Warm(const std::vector<v1::Recording>& recordings, TunedWhere where, std::v
     if (near.size() > search::kMostNeighbours) near.resize(search::kMostNeighbours);
     spaces[i].field.neighbours.clear();
     for (const auto& [distance, other] : near) {
-      search::Neighbour& neighbour = spaces[i].field.neighbours.emplace_back(NeighbourOf(spaces[other], distance));
-      if (where == TunedWhere::kBeforeShipping) ThinOut(neighbour);
+      spaces[i].field.neighbours.push_back(NeighbourOf(spaces[other], distance));
     }
   }
 }

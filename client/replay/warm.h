@@ -14,8 +14,9 @@ enum class TunedWhere {
 };
 
 // Gives spaces[i], that of recordings[i], the trials of the others as neighbours, where the daemon would learn from
-// them (search::LearningField): near, and of the same families' same sources. Of what was tuned before shipping those
-// that a table has (catalog::LearnedOf), on the same model of device. Spaces beyond the recordings stay as they are.
+// them (search::LearningField): near, and of the same families' same sources. What was tuned before
+// shipping says so on the same model of device: of a neighbour's rows a search learns from those alone that a table has
+// (search::PriorOf). Spaces beyond the recordings stay as they are.
 void Warm(const std::vector<v1::Recording>& recordings, TunedWhere where, std::vector<RecordedSpace>& spaces);
 
 }  // namespace attune::replay

@@ -43,7 +43,8 @@ struct Point {
 
 inline constexpr double kMissing = -1e6;
 
-// A trial of another problem of the same card, under the same sources, as that problem's point.
+// A trial of another problem of the same card, or one that was shipped for its model, under the same sources, as that
+// problem's point.
 struct NeighbourRow {
   size_t family = 0;             // as in Point
   std::vector<double> features;  // of Field::features
@@ -66,8 +67,8 @@ struct Field {
   size_t cards = 1;                   // that take trials, each one at a time
   size_t compilers = 0;               // that compile for them, each one code at a time; 0: not known
   std::vector<Neighbour> neighbours;  // nearest first
-  // ln(time) of each candidate, but for what all share, as learned from all that was tuned on the card's class
-  // (forecast::ClassModel); or none.
+  // ln(time) of each candidate, but for what all share, as learned from all that was tuned on the card's class, or shipped
+  // for its model (forecast::ClassModel); or none.
   std::vector<double> expected;
 };
 

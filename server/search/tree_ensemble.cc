@@ -180,8 +180,8 @@ class TreeEnsemble::Builder {
   std::vector<std::vector<double>> values_;  // of each column, least first, each once
   std::vector<uint32_t> ranks_;              // of each row's value, those of a column side by side
   std::vector<size_t> varying_;              // columns, of each open node's parent
-  std::vector<uint32_t> node_ranks_;         // of the rows of the node that is split, as the two below
-  std::vector<Weighted> node_rows_;
+  std::vector<uint32_t> node_ranks_;         // of the rows of the node that is split
+  std::vector<Weighted> node_rows_;          // the same rows
 };
 
 TreeEnsemble TreeEnsemble::Fit(const TrainingRows& rows, const Options& options) {
