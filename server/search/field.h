@@ -67,8 +67,8 @@ struct Field {
   size_t cards = 1;                   // that take trials, each one at a time
   size_t compilers = 0;               // that compile for them, each one code at a time; 0: not known
   std::vector<Neighbour> neighbours;  // nearest first
-  // ln(time) of each candidate, but for what all share, as learned from all that was tuned on the card's class, or shipped
-  // for its model (forecast::ClassModel); or none.
+  // ln(time) of each candidate, but for what all share, as learned from all that was tuned on the card's class, or
+  // shipped for its model (forecast::ClassModel); or none.
   std::vector<double> expected;
 };
 
