@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -150,18 +151,37 @@ int PrintVersions(CommonOptions common, Environment& env, absl::string_view own)
   return static_cast<int>(ExitCode::kOk);
 }
 
+// What is wrong with a command line whose first word is no command.
+std::optional<std::string> NotACommand(const CLI::App& app) {
+  const std::vector<std::string> unknown = app.remaining();
+  const auto word = std::find_if(unknown.begin(), unknown.end(),
+                                 [](const std::string& rest) { return !rest.empty() && rest[0] != '-'; });
+  if (word == unknown.end() || !app.get_subcommands().empty()) return std::nullopt;
+  return absl::StrCat(Quoted(*word), " is not a command (see attune --help)");
+}
+
 // What CLI11 says of a wrong command line, and where to read more.
 std::string UsageError(const CLI::App& app, const CLI::Error& error) {
   // CLI11 has "--max-trials: is -5"; the rest of attune "max_trials is -5".
   const std::string what =
       absl::StrReplaceAll(error.what(), {{": is ", " is "}, {"A subcommand is required", "a command is missing"}});
   const std::vector<CLI::App*> command = app.get_subcommands();
-  if (!command.empty()) return absl::StrCat(what, " (see attune ", command.front()->get_name(), " --help)");
-  const std::vector<std::string> unknown = app.remaining();
-  const auto word = std::find_if(unknown.begin(), unknown.end(),
-                                 [](const std::string& rest) { return !rest.empty() && rest[0] != '-'; });
-  if (word != unknown.end()) return absl::StrCat(Quoted(*word), " is not a command (see attune --help)");
-  return absl::StrCat(what, " (see attune --help)");
+  if (!command.empty()) {
+    // CLI11 looks for what is missing before it looks at what it does not know: a misspelt option may be the reason.
+    const std::vector<std::string> unknown = command.front()->remaining();
+    const bool is_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+    const std::string more = is_missing && !unknown.empty() ? absl::StrCat("; not expected: ", unknown.front()) : "";
+    return absl::StrCat(what, more, " (see attune ", command.front()->get_name(), " --help)");
+  }
+  return NotACommand(app).value_or(absl::StrCat(what, " (see attune --help)"));
+}
+
+// `attune help` and `attune help COMMAND`, as of other tools' commands.
+std::vector<std::string> HelpAsOption(const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front() != "help") return arguments;
+  std::vector<std::string> with_option(arguments.begin() + 1, arguments.end());
+  with_option.emplace_back("--help");
+  return with_option;
 }
 
 }  // namespace
@@ -191,11 +211,15 @@ const Action& CommandLine::chosen() const {
       ->second;
 }
 
-int RunCli(const std::vector<std::string>& arguments, Environment& env) {
+int RunCli(const std::vector<std::string>& given, Environment& env) {
   CommandLine line;
+  const std::vector<std::string> arguments = HelpAsOption(given);
   try {
     line.app().parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp&) {
+    if (const std::optional<std::string> wrong = NotACommand(line.app()); wrong.has_value()) {
+      return Fail(env, AsksForJson(arguments), absl::InvalidArgumentError(*wrong), *wrong, ExitCode::kUsage);
+    }
     env.out << line.app().help() << std::flush;
     return static_cast<int>(ExitCode::kOk);
   } catch (const CLI::CallForVersion& version) {

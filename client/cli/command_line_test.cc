@@ -37,6 +37,24 @@ TEST_F(CliTest, HelpFitsEightyColumns) {
   }
 }
 
+TEST_F(CliTest, HelpIsACommandToo) {
+  EXPECT_EQ(Run({"--help"}), 0);
+  const std::string all = out;
+  EXPECT_EQ(Run({"help"}), 0);
+  EXPECT_EQ(out, all);
+  EXPECT_EQ(Run({"tune", "--help"}), 0);
+  const std::string of_tune = out;
+  EXPECT_EQ(Run({"help", "tune"}), 0);
+  EXPECT_EQ(out, of_tune);
+  EXPECT_EQ(Run({"help", "dance"}), 2);
+  EXPECT_EQ(err, "attune: 'dance' is not a command (see attune --help)\n");
+}
+
+TEST_F(CliTest, NamesAMisspeltOptionBesideWhatIsMissing) {
+  EXPECT_EQ(Run({"tune", "--strategie=random"}), 2);
+  EXPECT_EQ(err, "attune: problem is required; not expected: --strategie=random (see attune tune --help)\n");
+}
+
 TEST_F(CliTest, HelpListsEveryCommand) {
   EXPECT_EQ(Run({"--help"}), 0);
   for (const Command& command : Commands()) EXPECT_THAT(out, HasSubstr(absl::StrCat("\n  ", command.name, " ")));

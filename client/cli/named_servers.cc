@@ -115,9 +115,15 @@ std::string ServersPath(const std::function<std::string(const std::string&)>& va
 
 absl::StatusOr<ServerVariables> NamedServer(const std::string& server,
                                             const std::function<std::string(const std::string&)>& variable) {
+  if (!IsName(server)) return ServerVariables();
   const std::string path = ServersPath(variable);
   std::error_code none;
-  if (!IsName(server) || !std::filesystem::exists(path, none)) return ServerVariables();
+  if (!std::filesystem::exists(path, none)) {
+    const std::string where =
+        path.empty() ? ", if $HOME is set (docs/cli.md)" : absl::StrCat(" in ", path, ", which does not exist");
+    return absl::InvalidArgumentError(
+        absl::StrCat("the server is '", server, "'; it must be host:port, unix:/path, or a name", where));
+  }
   const absl::StatusOr<std::string> text = ReadFile(path);
   if (!text.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("the servers' file cannot be read: ", text.status().message()));

@@ -18,7 +18,8 @@ using ServerVariables = std::map<std::string, std::string>;
 // Of the file: $XDG_CONFIG_HOME/attune/servers, else ~/.config/attune/servers; empty without a home.
 std::string ServersPath(const std::function<std::string(const std::string&)>& variable);
 
-// What the file says of `server`; nothing where that is no name (it is an address then), or where there is no file.
+// What the file says of `server`; nothing where that is no name (it is an address then). InvalidArgument for a name
+// that no file has.
 absl::StatusOr<ServerVariables> NamedServer(const std::string& server,
                                             const std::function<std::string(const std::string&)>& variable);
 

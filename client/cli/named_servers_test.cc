@@ -42,9 +42,18 @@ TEST(NamedServers, AreInTheUsersConfiguration) {
 
 TEST(NamedServers, AreNoneWithoutAFile) {
   const auto variable = [](const std::string&) { return std::string("/nowhere"); };
-  const auto found = NamedServer("l4", variable);
-  ASSERT_TRUE(found.ok()) << found.status();
-  EXPECT_THAT(*found, IsEmpty());
+  EXPECT_EQ(NamedServer("l4", variable).status(),
+            absl::InvalidArgumentError("the server is 'l4'; it must be host:port, unix:/path, or a name in "
+                                       "/nowhere/attune/servers, which does not exist"));
+  const auto nothing = [](const std::string&) { return std::string(); };
+  EXPECT_EQ(NamedServer("l4", nothing).status(),
+            absl::InvalidArgumentError(
+                "the server is 'l4'; it must be host:port, unix:/path, or a name, if $HOME is set (docs/cli.md)"));
+  for (const char* server : {"", "l4:7411", "unix:/run/attuned.sock"}) {
+    const auto found = NamedServer(server, variable);
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_THAT(*found, IsEmpty()) << server;
+  }
 }
 
 class NamedServersCliTest : public CliTest {

@@ -98,8 +98,7 @@ void AddAdvice(CLI::App& app, absl::Status& status) {
   CLI::App& command =
       *app.add_subcommand("advice", "How often the parameter that `attune explain` names for a trial makes it faster");
   command.add_option("RECORDING", advice->files, "Recordings")->required();
-  command.add_option("--kernels", advice->kernels, "The kernel families that were recorded")
-      ->capture_default_str();
+  command.add_option("--kernels", advice->kernels, "The kernel families that were recorded")->capture_default_str();
   command.add_option("--device", advice->device, "The profile of the device that they were recorded on")
       ->capture_default_str();
   command.add_option("--trials", advice->trials, "Explain this many, drawn from all")
@@ -120,8 +119,7 @@ void AddNearest(CLI::App& app, absl::Status& status) {
       .add_option("--prior", nearest->prior,
                   "Also answer from this recording alone, of another class of device; as often as there are some")
       ->allow_extra_args(false);
-  command.add_option("--kernels", nearest->kernels, "The kernel families that were recorded")
-      ->capture_default_str();
+  command.add_option("--kernels", nearest->kernels, "The kernel families that were recorded")->capture_default_str();
   command.add_option("--device", nearest->device, "The profile of the device that they were recorded on")
       ->capture_default_str();
   command.callback([nearest, &status] { status = RunNearest(*nearest); });
@@ -129,8 +127,7 @@ void AddNearest(CLI::App& app, absl::Status& status) {
 
 void AddPrior(CLI::App& app, absl::Status& status) {
   const auto prior = std::make_shared<PriorArguments>();
-  CLI::App& command =
-      *app.add_subcommand("prior", "Makes the table that a fresh install answers and learns from");
+  CLI::App& command = *app.add_subcommand("prior", "Makes the table that a fresh install answers and learns from");
   command.add_option("RECORDING", prior->files, "Recordings of one class of device")->required();
   command.add_option("--out", prior->out, "Write it here: server/catalog/prior/FAMILY.DEVICE.txt")->required();
   command.add_option("--family", prior->family, "Whose variants")->capture_default_str();

@@ -86,8 +86,7 @@ void AddExport(CLI::App& app, absl::Status& status) {
   command.add_option("--family", exported->family, "The family; needed where a recording has several");
   command.add_option("--kernel-tuner", exported->kernel_tuner, "Directory for Kernel Tuner's cache files")
       ->check(CLI::ExistingDirectory);
-  command.add_option("--t4", exported->t4, "Directory for results of the T4 schema")
-      ->check(CLI::ExistingDirectory);
+  command.add_option("--t4", exported->t4, "Directory for results of the T4 schema")->check(CLI::ExistingDirectory);
   command.callback([exported, &status] { status = RunExport(*exported); });
 }
 
@@ -101,8 +100,7 @@ void AddRecord(CLI::App& app, absl::Status& status) {
   command.add_option("--policy", record->policy, "hot, l2-warm or cold")
       ->check(CLI::IsMember({"hot", "l2-warm", "cold"}))
       ->capture_default_str();
-  command.add_option("--kernels", record->kernels, "The kernel families that the server has")
-      ->capture_default_str();
+  command.add_option("--kernels", record->kernels, "The kernel families that the server has")->capture_default_str();
   command.add_option("--out", record->out, "Directory for PROBLEM.rec")->capture_default_str();
   command.callback([record, &status] { status = RunRecord(*record); });
 }

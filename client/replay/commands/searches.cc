@@ -159,7 +159,7 @@ void AddLeague(CLI::App& app, absl::Status& status) {
       ->capture_default_str();
   command.add_option("--csv", league->csv, "Write every run here");
   command.add_option("--curves", league->curves,
-                            "Write here how the best of every run fell; runs then go on to --limit");
+                     "Write here how the best of every run fell; runs then go on to --limit");
   command.callback([league, &status] { status = RunLeague(*league); });
 }
 
