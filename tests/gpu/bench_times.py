@@ -39,7 +39,8 @@ def bench_command(setup, options, data, resume):
     problems = [] if resume else options.problem or bench_grid()
     command = [sys.executable, "-m", "attune_bench", *problems, f"--contestants={options.contestants}", "--no-record"]
     command += [] if options.tuned else ["--tune"]
-    command += [f"--row-time={options.row_time}", f"--device={setup.device or 'cuda:0'}"]
+    command += [f"--row-time={options.row_time}", f"--heat-time={options.heat_time}"]
+    command += [f"--device={setup.device or 'cuda:0'}"]
     command += [f"--max-time={options.max_time}"] if options.max_time else []
     command += [f"--attuned={setup.bundle / 'attuned'}", f"--data={data}", f"--lock-dir={data}/locks"]
     command += [f"--kernels={','.join(str(path) for path in setup.kernels)}", f"--out={options.out}/bench"]
@@ -159,6 +160,7 @@ def main():
     parser.add_argument("--max-time", type=float, metavar="S", help="of trials a problem; default: no limit")
     parser.add_argument("--contestants", default="attune", help="of the bench; default: attune")
     parser.add_argument("--row-time", type=float, default=1, metavar="S", help="of samples a problem; default: 1")
+    parser.add_argument("--heat-time", type=float, default=0, metavar="S", help="of the bench, before each problem's samples")
     options = parser.parse_args()
     setup = tuning.setup_of(options)
     options.out.mkdir(parents=True, exist_ok=True)

@@ -68,7 +68,7 @@ class Judge(unittest.TestCase):
 
 class Command(unittest.TestCase):
     def command(self, resume=None, **given):
-        known = {"out": pathlib.Path("/o"), "problem": [], "max_time": 2, "row_time": 1, "seconds": 1e9}
+        known = {"out": pathlib.Path("/o"), "problem": [], "max_time": 2, "row_time": 1, "heat_time": 0, "seconds": 1e9}
         known |= {"contestants": "attune", "tuned": False}
         setup = Setup(pathlib.Path("/b"), [pathlib.Path("/k")], ["f"], "", [])
         return bench_command(setup, types.SimpleNamespace(**known | given), pathlib.Path("/d"), resume)

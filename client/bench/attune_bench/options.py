@@ -35,6 +35,13 @@ def _seconds(text: str) -> float:
     return value
 
 
+def _seconds_or_none(text: str) -> float:
+    value = float(text)
+    if not value >= 0:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds; it must be 0 or more")
+    return value
+
+
 def parser() -> argparse.ArgumentParser:
     """Of `attune-bench`."""
     made = argparse.ArgumentParser(
@@ -90,6 +97,14 @@ def parser() -> argparse.ArgumentParser:
 
     timing = made.add_argument_group("timing")
     timing.add_argument("--row-time", type=_seconds, default=2.0, metavar="S", help="of samples a problem; default: 2")
+    timing.add_argument(
+        "--heat-time",
+        type=_seconds_or_none,
+        default=0.0,
+        metavar="S",
+        help="run the contestants in turn for so long before a problem's samples: a card at its power limit clocks "
+        "lower under lasting load; default: 0",
+    )
     timing.add_argument(
         "--deadline", type=_seconds, metavar="S", help="start nothing new after this long; tuning gets half of it"
     )

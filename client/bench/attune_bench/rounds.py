@@ -20,6 +20,7 @@ class Rules:
     max_samples: int = 40
     relative_width: float = 0.01  # settled when the median's interval is narrower than this share of it
     seconds: float = 2.0  # of sampling, for all contestants together; min_samples are taken whatever they cost
+    heat_seconds: float = 0.0  # of samples before these, that do not count: a card at its power limit clocks lower then
 
 
 def settled(samples: list[float], rules: Rules) -> bool:
@@ -44,6 +45,11 @@ def interleave(
     spent = dict.fromkeys(timers, 0.0)
     share = rules.seconds / max(1, len(timers))
     order = random.Random(seed)
+
+    heated = clock() + rules.heat_seconds
+    while timers and clock() < heated:
+        for timer in timers.values():
+            timer()
 
     def out_of_time(name: str) -> bool:
         return len(samples[name]) >= rules.min_samples and spent[name] >= share

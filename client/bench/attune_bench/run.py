@@ -117,6 +117,7 @@ def _timed_run(
         left=left,
         answers=answers,
         row_time=options.row_time,
+        heat_time=options.heat_time,
         deadline=start + (options.deadline or float("inf")),
         out=options.out,
         name="smoke" if options.smoke else "8bit" if options.eight_bit else "bench",

@@ -31,6 +31,7 @@ class TimedRun:
     left: list[Problem]  # to be timed now
     answers: Mapping[Problem, Answer | str]  # of those left, the daemon's, or why there is none
     row_time: float  # seconds of samples a problem
+    heat_time: float  # seconds of samples before these that do not count
     deadline: float  # of time.monotonic(); no row begins after it
     out: Path
     name: str
@@ -75,7 +76,7 @@ class TimedRun:
             facts=device.facts(),
             roof=Roofline(header.floors.mma_tflops.median, header.floors.read_gbs.median),
             contestants=make_contestants(self.contestants, self.answers),
-            rules=Rules(seconds=self.row_time),
+            rules=Rules(seconds=self.row_time, heat_seconds=self.heat_time),
         )
         for problem in self.left:
             if time.monotonic() > self.deadline:

@@ -32,6 +32,14 @@ def test_calm_contestants_end_with_the_fewest_samples():
     assert {name: len(taken) for name, taken in samples.items()} == {"a": 7, "b": 7}
 
 
+def test_what_only_heats_does_not_count():
+    world = World()
+    contestants = {name: world.contestant(name, [10.0], costs_s=0.125) for name in "ab"}
+    samples = world.run(contestants, min_samples=7, seconds=100, heat_seconds=1.0)
+    assert {name: len(taken) for name, taken in samples.items()} == {"a": 7, "b": 7}
+    assert world.order[:8] == ["a", "b"] * 4 and len(world.order) == 8 + 14
+
+
 def test_each_round_has_everybody_once():
     world = World()
     world.run({name: world.contestant(name, [10.0]) for name in "abc"}, min_samples=7)

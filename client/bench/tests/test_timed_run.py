@@ -22,6 +22,7 @@ def timed_run(tmp_path, left=(PREFILL, DECODE), **fields):
         "left": [Problem.parse(text) for text in left],
         "answers": {},
         "row_time": 1.0,
+        "heat_time": 0.0,
         "deadline": float("inf"),
         "out": tmp_path,
         "name": "bench",
