@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <queue>
 
 #include "absl/strings/string_view.h"
@@ -121,8 +122,9 @@ const std::vector<std::string>& Schedules::ColumnNames() {
 }
 
 double Schedules::IdleOf(absl::Span<const double> columns) {
-  constexpr size_t kIdle = 3;  // of ColumnNames
-  return columns[kIdle] == search::kMissing ? 1 : columns[kIdle];
+  static const auto place = static_cast<size_t>(
+      std::distance(ColumnNames().begin(), std::find(ColumnNames().begin(), ColumnNames().end(), "schedule.idle")));
+  return columns[place] == search::kMissing ? 1 : columns[place];
 }
 
 std::vector<double> Schedules::Columns(absl::Span<const std::string> names, absl::Span<const double> features) {

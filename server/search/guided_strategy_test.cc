@@ -14,6 +14,8 @@
 #include <set>
 #include <utility>
 
+#include "server/base/thinned.h"
+#include "server/catalog/prior/tuned_problem.h"
 #include "server/search/beginning.h"
 #include "server/search/confidence.h"
 #include "server/search/evolution_strategy.h"
@@ -501,6 +503,24 @@ TEST(SpaceModel, ANearProblemOfFewTrialsSaysNothing) {
   neighbour.rows.push_back({0, field.points[19].features, Outcome::Timed(9)});
   field.neighbours = {neighbour};
   EXPECT_TRUE(SpaceModel(field, 1).has_prior());
+}
+
+// As many as of a problem that was shipped, so that both are believed alike.
+TEST(SpaceModel, APriorIsLearnedFromTheFastestRowsOfAProblemAndSomeOfTheRest) {
+  Field field = TwoFamilies();
+  Neighbour whole{1, {}};
+  for (int i = 0; i < 400; ++i) {
+    const Point& point = field.points[static_cast<size_t>(i) % field.points.size()];
+    whole.rows.push_back({point.family, point.features, Outcome::Timed(10 + 0.1 * i)});
+  }
+  Neighbour some{1, {}};
+  for (size_t i : Thinned(whole.rows.size(), catalog::kMostLearned)) some.rows.push_back(whole.rows[i]);
+  ASSERT_LE(some.rows.size(), catalog::kMostLearned);
+  const auto excess = [&](const Neighbour& neighbour) {
+    field.neighbours = {neighbour};
+    return PriorOf(field, 1)->excess;
+  };
+  EXPECT_EQ(excess(whole), excess(some));
 }
 
 TEST(SpaceModel, WhatIsExpectedIsHalfOfThePriorOrAllOfIt) {
