@@ -2,7 +2,10 @@
 // it (docs/design.md, Processes). Not meant to be started by hand.
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -67,6 +70,16 @@ int Run(Session& session) {
 void SayIfOpen(const absl::Status& status) {
   if (status.ok() || absl::IsUnavailable(status)) return;
   std::cerr << "attune-worker: not fully caged: " << status.message() << std::endl;
+}
+
+// To what times kernels and what answers calls: there is a compiler for each core. Threads inherit it.
+void GiveWay() {
+  constexpr int kNice = 10;
+  errno = 0;
+  const int nice = getpriority(PRIO_PROCESS, 0);  // may be -1
+  if (errno != 0 || setpriority(PRIO_PROCESS, 0, nice + kNice) != 0) {
+    std::cerr << "attune-worker: does not give way to others: " << std::strerror(errno) << std::endl;
+  }
 }
 
 // The one folder that this process writes in.
@@ -177,6 +190,7 @@ int Main() {
     return 2;
   }
   if (role == "tool") return RunTool();
+  if (role == "compile") GiveWay();
   // A host that forbids the filter still tunes; what is lost is a second wall, and the log says so.
   if (absl::Status status = DenySystemCalls(); !status.ok()) {
     std::cerr << "attune-worker: running without a system call filter: " << status.message() << std::endl;

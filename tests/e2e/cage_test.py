@@ -85,9 +85,13 @@ class CageTest(DaemonTest):
         self.assertEqual([path for path in (self.directory / "locks").iterdir() if path.is_dir()], [])
         self.assertEqual(list((daemon.data / "artifacts").rglob("planted")), [])
         # Workers have no children of their own, and one of a device is all there is.
-        commands = [pathlib.Path(f"/proc/{p}/cmdline").read_bytes().split(b"\0") for p in processes_of(pid)]
-        roles = sorted(word for command in commands for word in command if word.startswith(b"--role="))
-        self.assertEqual(roles, [b"--role=compile", b"--role=device"], commands)
+        commands = {p: pathlib.Path(f"/proc/{p}/cmdline").read_bytes().split(b"\0") for p in processes_of(pid)}
+        roles = {word: p for p, command in commands.items() for word in command if word.startswith(b"--role=")}
+        self.assertEqual((sorted(roles), len(commands)), ([b"--role=compile", b"--role=device"], 2), commands)
+        # Compilers give way to who times and who answers.
+        nice = os.getpriority(os.PRIO_PROCESS, pid)
+        of_roles = {role: os.getpriority(os.PRIO_PROCESS, p) for role, p in roles.items()}
+        self.assertEqual(of_roles, {b"--role=compile": min(nice + 10, 19), b"--role=device": nice})
         # What a kernel prints is told as its worker's, and not for ever.
         forged = [line for line in daemon.log.splitlines() if "forged" in line]
         self.assertTrue(all("worker output" in line for line in forged), forged[:3])
