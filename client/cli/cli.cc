@@ -164,7 +164,10 @@ std::optional<std::string> NotACommand(const CLI::App& app) {
 std::string UsageError(const CLI::App& app, const CLI::Error& error) {
   // CLI11 has "--max-trials: is -5"; the rest of attune "max_trials is -5".
   const std::string what =
-      absl::StrReplaceAll(error.what(), {{": is ", " is "}, {"A subcommand is required", "a command is missing"}});
+      absl::StrReplaceAll(error.what(), {{": is ", " is "},
+                                         {"A subcommand is required", "a command is missing"},
+                                         {"The following argument was not expected", "not expected"},
+                                         {"The following arguments were not expected", "not expected"}});
   const std::vector<CLI::App*> command = app.get_subcommands();
   if (!command.empty()) {
     // CLI11 looks for what is missing before it looks at what it does not know: a misspelt option may be the reason.
@@ -176,14 +179,6 @@ std::string UsageError(const CLI::App& app, const CLI::Error& error) {
   return NotACommand(app).value_or(absl::StrCat(what, " (see attune --help)"));
 }
 
-// `attune help` and `attune help COMMAND`, as of other tools' commands.
-std::vector<std::string> HelpAsOption(const std::vector<std::string>& arguments) {
-  if (arguments.empty() || arguments.front() != "help") return arguments;
-  std::vector<std::string> with_option(arguments.begin() + 1, arguments.end());
-  with_option.emplace_back("--help");
-  return with_option;
-}
-
 }  // namespace
 
 CommandLine::CommandLine()
@@ -193,7 +188,7 @@ CommandLine::CommandLine()
   app_.require_subcommand(1);
   app_.footer(
       Examples("attune devices\nattune --server l4:7411 tune b2.h8.q512.d64.f16\n"
-               "attune best b2.h8.q512.d64.f16 --format=json\nattune COMMAND --help"));
+               "attune best b2.h8.q512.d64.f16 --format=json\nattune help tune"));
   AddCommonOptions(app_, common_);
   // Behind --server, which it heeds: CLI11 calls back in this order.
   app_.set_version_flag("--version", absl::StrCat("attune ", ATTUNE_VERSION),
@@ -211,9 +206,8 @@ const Action& CommandLine::chosen() const {
       ->second;
 }
 
-int RunCli(const std::vector<std::string>& given, Environment& env) {
+int RunCli(const std::vector<std::string>& arguments, Environment& env) {
   CommandLine line;
-  const std::vector<std::string> arguments = HelpAsOption(given);
   try {
     line.app().parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp&) {

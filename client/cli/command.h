@@ -68,6 +68,7 @@ Action AddHosts(CLI::App& app);
 Action AddToken(CLI::App& app);
 Action AddWhoami(CLI::App& app);
 Action AddCompletion(CLI::App& app);
+Action AddHelp(CLI::App& app);
 
 }  // namespace attune::cli
 

@@ -46,8 +46,12 @@ TEST_F(CliTest, HelpIsACommandToo) {
   const std::string of_tune = out;
   EXPECT_EQ(Run({"help", "tune"}), 0);
   EXPECT_EQ(out, of_tune);
-  EXPECT_EQ(Run({"help", "dance"}), 2);
-  EXPECT_EQ(err, "attune: 'dance' is not a command (see attune --help)\n");
+  for (const std::vector<std::string>& line : {std::vector<std::string>{"help", "dance"}, {"dance", "--help"}}) {
+    EXPECT_EQ(Run(line), 2);
+    EXPECT_EQ(err, "attune: 'dance' is not a command (see attune --help)\n");
+  }
+  EXPECT_EQ(Run({"help", "tune", "best"}), 2);
+  EXPECT_EQ(err, "attune: not expected: best (see attune help --help)\n");
 }
 
 TEST_F(CliTest, NamesAMisspeltOptionBesideWhatIsMissing) {

@@ -130,6 +130,7 @@ const std::vector<Command>& Commands() {
        "attune completion zsh > ~/.zfunc/_attune\n"
        "attune completion fish > ~/.config/fish/completions/attune.fish",
        AddCompletion},
+      {"help", "Explain a command, or list them all", "attune help\nattune help tune", AddHelp},
   };
   return commands;
 }

@@ -51,7 +51,7 @@ ExitCode PrintTuning(Session& session, const v1::Operation& operation) {
     return code;
   }
   if (result.play_off_size() > 0) {
-    session.Print("Play-off, best first:");
+    session.Print("Play-off, by time; compared round by round:");
     Table table = TrialTable(TrialsOf::kOneProblem);
     for (const v1::Trial& trial : result.play_off()) AddTrial(trial, TrialsOf::kOneProblem, &table);
     session.Print(table);

@@ -80,7 +80,7 @@ class Daemon:
         return [reverted], ""
 
     def text(self, daemon, *arguments):
-        return f"Play-off, best first:\nnot promoted: {self.jobs[arguments[1]][1]}\n"
+        return f"Play-off, by time; compared round by round:\nnot promoted: {self.jobs[arguments[1]][1]}\n"
 
 
 class Checks(unittest.TestCase):

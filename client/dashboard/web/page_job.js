@@ -38,7 +38,7 @@ function tuneResult(tune) {
       ["shortest launch", tune.floorUs && `${us(tune.floorUs)} us`],
       ["claim", tune.claim?.of && `within ${percent(tune.claim.within)} of the best of ${count(tune.claim.of)} with ${percent(tune.claim.confidence)} (${count(tune.claim.tried)} tried)`],
     ]),
-    tune.playOff?.length ? [h("h3", {}, "Play-off, best first"), trialTable("Play-off", tune.playOff)] : null,
+    tune.playOff?.length ? [h("h3", {}, "Play-off, by time"), trialTable("Play-off", tune.playOff)] : null,
     removed.length
       ? fold("removed", `Left out by ${counted(removed.length, "constraint")}`, () =>
           table({
