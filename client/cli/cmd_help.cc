@@ -20,7 +20,8 @@ Action AddHelp(CLI::App& app) {
     const CLI::App* const one = named.empty() ? nullptr : named.front();
     // App::help() of all commands would be that of this one, which was chosen.
     const std::string called = one == nullptr ? all.get_name() : absl::StrCat(all.get_name(), " ", *name);
-    session.env().out << all.get_formatter()->make_help(one == nullptr ? &all : one, called, CLI::AppFormatMode::Normal);
+    session.env().out << all.get_formatter()->make_help(one == nullptr ? &all : one, called,
+                                                        CLI::AppFormatMode::Normal);
     return ExitCode::kOk;
   };
 }
