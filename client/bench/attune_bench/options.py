@@ -35,7 +35,7 @@ def _seconds(text: str) -> float:
     return value
 
 
-def _seconds_or_none(text: str) -> float:
+def _seconds_from_0(text: str) -> float:
     value = float(text)
     if not value >= 0:
         raise argparse.ArgumentTypeError(f"{text} is not a number of seconds; it must be 0 or more")
@@ -99,7 +99,7 @@ def parser() -> argparse.ArgumentParser:
     timing.add_argument("--row-time", type=_seconds, default=2.0, metavar="S", help="of samples a problem; default: 2")
     timing.add_argument(
         "--heat-time",
-        type=_seconds_or_none,
+        type=_seconds_from_0,
         default=0.0,
         metavar="S",
         help="run the contestants in turn for so long before a problem's samples: a card at its power limit clocks "
