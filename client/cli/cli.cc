@@ -157,7 +157,7 @@ std::optional<std::string> NotACommand(const CLI::App& app) {
   const auto word = std::find_if(unknown.begin(), unknown.end(),
                                  [](const std::string& rest) { return !rest.empty() && rest[0] != '-'; });
   if (word == unknown.end() || !app.get_subcommands().empty()) return std::nullopt;
-  return absl::StrCat(Quoted(*word), " is not a command (see attune --help)");
+  return NoSuchCommand(*word);
 }
 
 // What CLI11 says of a wrong command line, and where to read more.

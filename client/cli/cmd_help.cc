@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
-#include "proto/attune/quote.h"
 
 namespace attune::cli {
 
@@ -15,7 +14,7 @@ Action AddHelp(CLI::App& app) {
     const CLI::App& all = *app.get_parent();
     const auto named = all.get_subcommands([&](const CLI::App* command) { return command->get_name() == *name; });
     if (!name->empty() && named.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat(Quoted(*name), " is not a command (see attune --help)"));
+      return absl::InvalidArgumentError(NoSuchCommand(*name));
     }
     const CLI::App* const one = named.empty() ? nullptr : named.front();
     // App::help() of all commands would be that of this one, which was chosen.

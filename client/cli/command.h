@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -23,6 +24,9 @@ struct Command {
   // action.
   Action (*add)(CLI::App& app);
 };
+
+// What is said of a word that is the name of none.
+std::string NoSuchCommand(absl::string_view word);
 
 // In the order of `attune --help`.
 const std::vector<Command>& Commands();

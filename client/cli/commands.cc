@@ -1,6 +1,12 @@
+#include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
+#include "proto/attune/quote.h"
 
 namespace attune::cli {
+
+std::string NoSuchCommand(absl::string_view word) {
+  return absl::StrCat(Quoted(word), " is not a command (see attune --help)");
+}
 
 const std::vector<Command>& Commands() {
   static const std::vector<Command> commands = {

@@ -76,6 +76,7 @@ class Command(unittest.TestCase):
     def test_times_attune_alone(self):
         command = self.command()
         self.assertIn("--contestants=attune", command)
+        self.assertIn("--heat-time=3", self.command(heat_time=3))
         self.assertEqual(command[3 : 3 + len(bench_grid())], bench_grid())
         self.assertFalse([word for word in command if word.startswith(("--deadline", "--resume"))])
 

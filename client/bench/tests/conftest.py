@@ -29,6 +29,7 @@ class MadeUpDevice:
 
     def __init__(self):
         self.timed = []
+        self.rules = None  # of the last row
         self.fails_at = None
 
     def facts(self):
@@ -38,6 +39,7 @@ class MadeUpDevice:
         if str(problem) == self.fails_at:
             raise RuntimeError("an illegal memory access was encountered")
         self.timed.append(str(problem))
+        self.rules = stage.rules
         return row(str(problem), served=served)
 
 

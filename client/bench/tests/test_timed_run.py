@@ -11,6 +11,7 @@ from runs import DECODE, PREFILL, header, row, run
 
 from attune_bench.error import BenchError
 from attune_bench.jsonl import read_run
+from attune_bench.rounds import Rules
 from attune_bench.timed_run import TimedRun, served, write_run
 
 
@@ -36,6 +37,11 @@ def test_a_run_is_named_for_date_and_device_and_read_back_whole(device, tmp_path
     assert path.parent == tmp_path and path.name == f"{made.header.date[:10]}-h200-bench.jsonl"
     assert read_run(path) == made
     assert [one.problem for one in made.rows] == [PREFILL, DECODE]
+
+
+def test_rows_are_heated_and_sampled_for_as_long_as_was_asked(device, tmp_path):
+    timed_run(tmp_path, row_time=2.0, heat_time=3.0).run(None)
+    assert device.rules == Rules(seconds=2.0, heat_seconds=3.0)
 
 
 def test_the_rows_before_a_failure_are_kept(device, tmp_path):

@@ -2,11 +2,12 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "client/cpp/files.h"
 #include "client/replay/advice.h"
 #include "client/replay/commands/commands.h"
-#include "client/replay/commands/write_file.h"
 #include "client/replay/nearest.h"
 #include "client/replay/portfolio_loss.h"
 #include "client/replay/prior.h"
@@ -16,45 +17,64 @@
 namespace attune::replay {
 namespace {
 
-struct AdviceArguments {
+struct RecordedArguments {
   std::vector<std::string> files;
   std::string kernels = ATTUNE_SOURCE_DIR "/kernels_src";
   std::string device = "h100";
+};
+
+void AddRecorded(CLI::App& command, const std::string& which, RecordedArguments& recorded) {
+  command.add_option("RECORDING", recorded.files, which)->required();
+  command.add_option("--kernels", recorded.kernels, "The kernel families that were recorded")->capture_default_str();
+  command.add_option("--device", recorded.device, "The profile of the device that they were recorded on")
+      ->capture_default_str();
+}
+
+// What was recorded, of which families and where.
+struct Recorded {
+  std::vector<v1::Recording> recordings;
+  Families families;
+  attune::v1::Device device;
+};
+
+absl::StatusOr<Recorded> ReadRecorded(const RecordedArguments& arguments) {
+  auto families = space::LoadFamilies(arguments.kernels);
+  if (!families.ok()) return families.status();
+  absl::StatusOr<attune::v1::Device> device = DeviceProfile(arguments.device);
+  if (!device.ok()) return device.status();
+  absl::StatusOr<std::vector<v1::Recording>> recordings = ReadRecordings(arguments.files);
+  if (!recordings.ok()) return recordings.status();
+  return Recorded{*std::move(recordings), *std::move(families), *std::move(device)};
+}
+
+struct AdviceArguments {
+  RecordedArguments recorded;
   size_t trials = 200;
   uint64_t seed = 1;
 };
 
 absl::Status RunAdvice(const AdviceArguments& arguments) {
-  const auto families = space::LoadFamilies(arguments.kernels);
-  if (!families.ok()) return families.status();
-  const absl::StatusOr<attune::v1::Device> device = DeviceProfile(arguments.device);
-  if (!device.ok()) return device.status();
-  const absl::StatusOr<std::vector<v1::Recording>> recordings = ReadRecordings(arguments.files);
-  if (!recordings.ok()) return recordings.status();
+  const absl::StatusOr<Recorded> recorded = ReadRecorded(arguments.recorded);
+  if (!recorded.ok()) return recorded.status();
   const absl::StatusOr<AdviceTally> tally =
-      TryAdvice(*recordings, *families, *device, arguments.trials, arguments.seed);
+      TryAdvice(recorded->recordings, recorded->families, recorded->device, arguments.trials, arguments.seed);
   if (!tally.ok()) return tally.status();
   std::cout << Markdown(*tally);
   return absl::OkStatus();
 }
 
 struct NearestArguments {
-  std::vector<std::string> files;
+  RecordedArguments recorded;
   std::vector<std::string> prior;
-  std::string kernels = ATTUNE_SOURCE_DIR "/kernels_src";
-  std::string device = "h100";
 };
 
 absl::Status RunNearest(const NearestArguments& arguments) {
-  const auto families = space::LoadFamilies(arguments.kernels);
-  if (!families.ok()) return families.status();
-  const absl::StatusOr<attune::v1::Device> device = DeviceProfile(arguments.device);
-  if (!device.ok()) return device.status();
-  const absl::StatusOr<std::vector<v1::Recording>> recordings = ReadRecordings(arguments.files);
-  if (!recordings.ok()) return recordings.status();
+  const absl::StatusOr<Recorded> recorded = ReadRecorded(arguments.recorded);
+  if (!recorded.ok()) return recorded.status();
   const absl::StatusOr<std::vector<v1::Recording>> prior = ReadRecordings(arguments.prior);
   if (!prior.ok()) return prior.status();
-  const absl::StatusOr<std::string> tables = CompareAnswers(*recordings, *prior, *families, *device);
+  const absl::StatusOr<std::string> tables =
+      CompareAnswers(recorded->recordings, *prior, recorded->families, recorded->device);
   if (!tables.ok()) return tables.status();
   std::cout << *tables;
   return absl::OkStatus();
@@ -74,7 +94,7 @@ absl::Status RunPrior(const PriorArguments& arguments) {
   if (!recordings.ok()) return recordings.status();
   const absl::StatusOr<catalog::PriorTable> table = LearnPrior(*recordings, arguments.family, *device);
   if (!table.ok()) return table.status();
-  return WriteFile(arguments.out, ToText(*table));
+  return ReplaceFile(arguments.out, ToText(*table));
 }
 
 struct PortfolioArguments {
@@ -97,10 +117,7 @@ void AddAdvice(CLI::App& app, absl::Status& status) {
   const auto advice = std::make_shared<AdviceArguments>();
   CLI::App& command =
       *app.add_subcommand("advice", "How often the parameter that `attune explain` names for a trial makes it faster");
-  command.add_option("RECORDING", advice->files, "Recordings")->required();
-  command.add_option("--kernels", advice->kernels, "The kernel families that were recorded")->capture_default_str();
-  command.add_option("--device", advice->device, "The profile of the device that they were recorded on")
-      ->capture_default_str();
+  AddRecorded(command, "Recordings", advice->recorded);
   command.add_option("--trials", advice->trials, "Explain this many, drawn from all")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -114,14 +131,11 @@ void AddNearest(CLI::App& app, absl::Status& status) {
       "nearest",
       "How much slower than the best the answers are for problems that were never tuned: each of these "
       "answered from the others");
-  command.add_option("RECORDING", nearest->files, "Two recordings or more of one class of device")->required();
+  AddRecorded(command, "Two recordings or more of one class of device", nearest->recorded);
   command
       .add_option("--prior", nearest->prior,
                   "Also answer from this recording alone, of another class of device; as often as there are some")
       ->allow_extra_args(false);
-  command.add_option("--kernels", nearest->kernels, "The kernel families that were recorded")->capture_default_str();
-  command.add_option("--device", nearest->device, "The profile of the device that they were recorded on")
-      ->capture_default_str();
   command.callback([nearest, &status] { status = RunNearest(*nearest); });
 }
 

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/cpp/files.h"
 #include "client/replay/commands/commands.h"
-#include "client/replay/commands/write_file.h"
 #include "client/replay/export.h"
 #include "client/replay/fetch.h"
 #include "client/replay/record.h"
@@ -31,7 +31,7 @@ absl::Status RunExport(const ExportArguments& arguments) {
   const auto write = [](const std::string& directory, const v1::Recording& recording,
                         std::string (*text)(const v1::Recording&)) {
     const auto path = std::filesystem::path(directory) / absl::StrCat(recording.problem(), ".json");
-    return directory.empty() ? absl::OkStatus() : WriteFile(path.string(), text(recording));
+    return directory.empty() ? absl::OkStatus() : ReplaceFile(path.string(), text(recording));
   };
   for (const std::string& file : arguments.files) {
     const absl::StatusOr<v1::Recording> all = ReadRecording(file);

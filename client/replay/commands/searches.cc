@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "client/cpp/files.h"
 #include "client/replay/calibration.h"
 #include "client/replay/commands/commands.h"
 #include "client/replay/commands/spaces.h"
-#include "client/replay/commands/write_file.h"
 #include "client/replay/league.h"
 #include "client/replay/regret.h"
 #include "client/replay/replay.h"
@@ -33,9 +33,9 @@ absl::Status RunLeague(LeagueArguments arguments) {
   if (!standings.ok()) return standings.status();
   std::cout << Markdown(*standings, arguments.options);
   if (!arguments.curves.empty()) {
-    if (absl::Status status = WriteFile(arguments.curves, CurvesCsv(*standings)); !status.ok()) return status;
+    if (absl::Status status = ReplaceFile(arguments.curves, CurvesCsv(*standings)); !status.ok()) return status;
   }
-  return arguments.csv.empty() ? absl::OkStatus() : WriteFile(arguments.csv, Csv(*standings, arguments.options));
+  return arguments.csv.empty() ? absl::OkStatus() : ReplaceFile(arguments.csv, Csv(*standings, arguments.options));
 }
 
 struct CalibrationArguments {
@@ -91,7 +91,7 @@ absl::Status RunRegret(RegretArguments arguments) {
   }
   const std::vector<Ends> ends = SearchToTheEnd(*spaces, arguments.options);
   std::cout << Markdown(ends);
-  return arguments.csv.empty() ? absl::OkStatus() : WriteFile(arguments.csv, Csv(ends));
+  return arguments.csv.empty() ? absl::OkStatus() : ReplaceFile(arguments.csv, Csv(ends));
 }
 
 struct RunArguments {
