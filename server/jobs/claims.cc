@@ -109,7 +109,7 @@ void Claims::ClaimOne() {
 
 std::vector<store::Room> Claims::Rooms() {
   std::vector<store::Room> rooms;
-  for (const auto& [id, slot] : means_.slots) {
+  for (const auto& [id, slot] : means_.cards.slots()) {
     if (!IsToBeHad(*slot)) continue;
     const std::string& device_class = slot->device().fingerprint();
     for (const trials::Priority priority :

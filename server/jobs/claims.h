@@ -7,7 +7,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -17,7 +16,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "server/jobs/job_lanes.h"
+#include "server/jobs/cards/host_cards.h"
+#include "server/jobs/cards/job_lanes.h"
 #include "server/jobs/live_operation.h"
 #include "server/jobs/operations.h"
 #include "server/store/queue.h"
@@ -47,7 +47,7 @@ class Claims {
     store::Queue& queue;
     Operations& operations;
     JobLanes& lanes;
-    const std::map<std::string, std::unique_ptr<trials::DeviceSlot>>& slots;  // by the device's id
+    const HostCards& cards;
     std::string holder;
     absl::Duration lease;
     bool shared = false;  // with other hosts

@@ -1,6 +1,5 @@
 #include "server/jobs/tuner.h"
 
-#include <algorithm>
 #include <atomic>
 #include <new>
 #include <utility>
@@ -9,11 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
-#include "proto/attune/device_list.h"
-#include "proto/attune/quote.h"
 #include "server/base/log.h"
+#include "server/jobs/cards/host_cards.h"
+#include "server/jobs/cards/job_lanes.h"
 #include "server/jobs/claims.h"
-#include "server/jobs/job_lanes.h"
 #include "server/jobs/job_log.h"
 #include "server/jobs/last_sweep.h"
 #include "server/jobs/live_parts.h"
@@ -39,17 +37,15 @@ class JobTuner : public Tuner, private Claims::Taker, private LiveParts::Owner {
       : store_(*options.store),
         host_(*options.host),
         kinds_(std::move(options.kinds)),
+        cards_(*options.host, options.devices, options.idle_release, options.clock),
         holder_(options.holder),
         metrics_(options.metrics),
         operations_(&options.store->queue(), HolderOf(options), options.clock, options.metrics,
                     options.ended_elsewhere),
         shared_(options.shared && options.host->fleet != nullptr),
         takes_work_(options.takes_work),
-        claims_({*this, options.store->queue(), operations_, lanes_, slots_, options.holder, options.lease, shared_}),
+        claims_({*this, options.store->queue(), operations_, lanes_, cards_, options.holder, options.lease, shared_}),
         lanes_(device_ids, [this] { claims_.LookSoon(); }) {
-    for (const auto& [id, worker] : options.devices) {
-      slots_[id] = std::make_unique<trials::DeviceSlot>(worker, options.idle_release, options.clock);
-    }
     if (metrics_ != nullptr) metrics_->loads().Set([this] { return Loads(); });
   }
   ~JobTuner() override {
@@ -130,24 +126,9 @@ class JobTuner : public Tuner, private Claims::Taker, private LiveParts::Owner {
   }
 
  private:
-  // Of the devices that `name` stands for (one, or a list), never none; those with fewer jobs first, equals in the
-  // host's order.
-  absl::StatusOr<std::vector<trials::DeviceSlot*>> SlotsFor(const std::string& name) {
-    std::vector<std::pair<size_t, trials::DeviceSlot*>> by_load;
-    for (const v1::Device* device : catalog::DevicesListed(host_, name)) {
-      const auto it = slots_.find(device->id());
-      if (it != slots_.end()) by_load.emplace_back(lanes_.Load(device->id()), it->second.get());
-    }
-    if (by_load.empty()) {
-      const std::string here = catalog::DeviceNames(host_);
-      return absl::FailedPreconditionError(
-          absl::StrCat("device_id is ", Quoted(name), "; this host has ", here.empty() ? "no device" : here));
-    }
-    std::stable_sort(by_load.begin(), by_load.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::vector<trials::DeviceSlot*> slots;
-    slots.reserve(by_load.size());
-    for (const auto& [load, slot] : by_load) slots.push_back(slot);
-    return slots;
+  // Those with fewer jobs first.
+  absl::StatusOr<std::vector<trials::DeviceSlot*>> SlotsFor(const std::string& names) {
+    return cards_.SlotsFor(names, [this](const std::string& card) { return lanes_.Load(card); });
   }
 
   // The request as one for each of the slots' devices.
@@ -166,22 +147,10 @@ class JobTuner : public Tuner, private Claims::Taker, private LiveParts::Owner {
   // The request as one for all the slots' devices.
   absl::StatusOr<std::vector<store::JoinTerms::Same>> OnAll(const std::vector<trials::DeviceSlot*>& slots,
                                                             const JobKind& kind, const std::string& request) const {
-    std::string on = kind.On(request, catalog::ListOf(CardsOf(slots)));
+    std::string on = kind.On(request, catalog::ListOf(cards_.CardsOf(slots)));
     absl::StatusOr<JobTerms> terms = kind.Terms(on);
     if (!terms.ok()) return terms.status();
     return std::vector<store::JoinTerms::Same>{{std::move(on), std::move(terms->identity)}};
-  }
-
-  // In the host's order.
-  std::vector<const v1::Device*> CardsOf(const std::vector<trials::DeviceSlot*>& slots) const {
-    std::vector<const v1::Device*> cards;
-    for (const v1::Device& device : host_.devices) {
-      const bool there = std::any_of(slots.begin(), slots.end(), [&](const trials::DeviceSlot* slot) {
-        return slot->device().id() == device.id();
-      });
-      if (there) cards.push_back(&device);
-    }
-    return cards;
   }
 
   // Whose work any host may do. What wants several cards is this host's: another may have fewer.
@@ -190,41 +159,10 @@ class JobTuner : public Tuner, private Claims::Taker, private LiveParts::Owner {
            terms.sisters == 0;
   }
 
-  // The class that `name` stands for among all hosts; null where it names a card, or no class.
-  const v1::Device* ClassNamed(const std::string& name) const {
-    const std::vector<const v1::Device*> here = catalog::DevicesHere(host_, name);
-    if (here.empty()) return host_.fleet->FindClass(name);
-    return here.front()->class_alias() == name ? host_.fleet->FindClass(here.front()->fingerprint()) : nullptr;
-  }
-
-  // This host's cards of a class, as a list; empty without one. Those that other processes hold only where they hold
-  // all.
-  std::string CardsOfClass(absl::string_view device_class) const {
-    std::vector<const v1::Device*> cards;
-    std::vector<const v1::Device*> available;
-    for (const v1::Device& device : host_.devices) {
-      if (device.fingerprint() != device_class || !slots_.contains(device.id())) continue;
-      cards.push_back(&device);
-      if (slots_.at(device.id())->Available().ok()) available.push_back(&device);
-    }
-    return catalog::ListOf(available.empty() ? cards : available);
-  }
-
-  // What keeps this host from all cards of a class that it has; OK where one is to be had.
-  absl::Status CanHave(absl::string_view device_class) const {
-    absl::Status status;
-    for (const auto& [id, slot] : slots_) {
-      if (slot->device().fingerprint() != device_class) continue;
-      status = slot->Available();
-      if (status.ok()) return status;
-    }
-    return status;
-  }
-
   // The request of a job as one for this host's cards, where it may be worked on by other hosts' too.
   std::string RequestHere(const store::Job& job) const {
     if (job.device_class.empty() || job.home == holder_) return job.request;
-    const std::string cards = CardsOfClass(job.device_class);
+    const std::string cards = cards_.ListOfClass(job.device_class);
     const JobKind& kind = *kinds_.at(job.kind);
     return cards.empty() || !kind.Terms(job.request).ok() ? job.request : kind.On(job.request, cards);
   }
@@ -267,8 +205,8 @@ class JobTuner : public Tuner, private Claims::Taker, private LiveParts::Owner {
         WantedFor(id, kind.On(request, of_class.id()), *terms, {&of_class}, asker);
     if (!wanted.ok()) return wanted.status();
     wanted->device_class = of_class.fingerprint();
-    const std::string cards = CardsOfClass(wanted->device_class);
-    const absl::Status available = CanHave(wanted->device_class);
+    const std::string cards = cards_.ListOfClass(wanted->device_class);
+    const absl::Status available = cards_.CanHave(wanted->device_class);
     wanted->here = !cards.empty() && TakesWork() && available.ok();
     if (!available.ok()) wanted->detail = WhyNotHere(available);
     absl::StatusOr<Operations::Started> started = operations_.Start(*wanted);
@@ -301,7 +239,7 @@ class JobTuner : public Tuner, private Claims::Taker, private LiveParts::Owner {
     const absl::StatusOr<JobTerms> terms = kind.Terms(request);
     if (!terms.ok()) return terms.status();
     if (shared_ && IsShared(id, *terms)) {
-      const v1::Device* const of_class = ClassNamed(terms->device);
+      const v1::Device* const of_class = cards_.ClassNamed(terms->device);
       if (of_class != nullptr) return StartForClass(id, request, *of_class, asker);
       const bool here = !catalog::DevicesHere(host_, terms->device).empty();
       const std::optional<catalog::FleetCard> card = here ? std::nullopt : host_.fleet->FindCard(terms->device);
@@ -328,7 +266,7 @@ class JobTuner : public Tuner, private Claims::Taker, private LiveParts::Owner {
     const store::JoinTerms::Same chosen = std::move(requests->front());
     requests->erase(requests->begin());
     if (one) slots->resize(1);
-    absl::StatusOr<Operations::Wanted> wanted = WantedFor(id, chosen.request, terms, CardsOf(*slots), asker);
+    absl::StatusOr<Operations::Wanted> wanted = WantedFor(id, chosen.request, terms, cards_.CardsOf(*slots), asker);
     if (!wanted.ok()) return wanted.status();
     wanted->identity = chosen.identity;
     wanted->elsewhere = *std::move(requests);
@@ -387,7 +325,7 @@ class JobTuner : public Tuner, private Claims::Taker, private LiveParts::Owner {
 
   // Others are left to holders that have the device.
   bool IsForThisHost(const store::Job& job) override {
-    if (!job.device_class.empty() && CardsOfClass(job.device_class).empty()) return false;
+    if (!job.device_class.empty() && cards_.ListOfClass(job.device_class).empty()) return false;
     const absl::StatusOr<JobTerms> terms = kinds_.at(job.kind)->Terms(RequestHere(job));
     return terms.ok() && SlotsFor(terms->device).ok();
   }
@@ -398,20 +336,20 @@ class JobTuner : public Tuner, private Claims::Taker, private LiveParts::Owner {
                WhoseJob whose = WhoseJob::kThisHosts) {
     const bool takes_card = terms.cards != Cards::kNone;
     const auto run = [this, live, &kind, request, priority = terms.priority, sisters = terms.sisters, takes_card, whose,
-                      cards = CardsOf(slots)](const std::string& device, const trials::Waiter& waiter) {
-      if (whose == WhoseJob::kWhoBegins && (!TakesWork() || !slots_.at(device)->Available().ok())) {
+                      cards = cards_.CardsOf(slots)](const std::string& device, const trials::Waiter& waiter) {
+      if (whose == WhoseJob::kWhoBegins && (!TakesWork() || !cards_.At(device).Available().ok())) {
         if (live->Withdraw()) operations_.Drop(live);
         return;
       }
       const std::string card = CardNameOf(*live, device, whose);
       RunJob(live, takes_card ? device : "", card, whose, [&] {
-        const JobLanes::Help help(lanes_, sisters > 0 ? SistersOf(device) : std::vector<std::string>(), sisters);
+        const JobLanes::Help help(lanes_, sisters > 0 ? cards_.SistersOf(device) : std::vector<std::string>(), sisters);
         std::vector<trials::DeviceSlot*> helping;
-        for (const std::string& id : help.devices()) helping.push_back(slots_.at(id).get());
+        for (const std::string& id : help.devices()) helping.push_back(&cards_.At(id));
         const trials::Job job{live->name(), priority,      live->stop_token(), waiter,
                               *live,        live->epoch(), live->abort_token()};
         LiveParts parts({*this, store_.queue(), operations_, host_, kinds_, holder_, shared_}, live);
-        absl::StatusOr<Fill> fill = kind.Run(request, {*slots_.at(device), cards, job, parts, live->Snapshot(),
+        absl::StatusOr<Fill> fill = kind.Run(request, {cards_.At(device), cards, job, parts, live->Snapshot(),
                                                        [&](absl::FunctionRef<void(v1::Operation&)> change) {
                                                          live->Update(change);
                                                          return operations_.Save(*live);
@@ -436,18 +374,6 @@ class JobTuner : public Tuner, private Claims::Taker, private LiveParts::Owner {
     return own ? device : catalog::CardName(store::HostName(holder_), device);
   }
 
-  // The other cards of its class here.
-  std::vector<std::string> SistersOf(const std::string& device) const {
-    std::vector<std::string> sisters;
-    const std::string& fingerprint = slots_.at(device)->device().fingerprint();
-    for (const v1::Device& one : host_.devices) {
-      if (one.fingerprint() == fingerprint && one.id() != device && slots_.contains(one.id())) {
-        sisters.push_back(one.id());
-      }
-    }
-    return sisters;
-  }
-
   // As metrics call it.
   static const char* WordOf(const std::optional<trials::Priority>& priority) {
     if (!priority.has_value()) return "none";
@@ -462,28 +388,24 @@ class JobTuner : public Tuner, private Claims::Taker, private LiveParts::Owner {
     return "idle";
   }
 
-  std::string ClassOf(const std::string& device) const {
-    const v1::Device* const found = catalog::FindDevice(host_, device);
-    return found == nullptr ? "" : found->class_alias();
-  }
-
   std::vector<metrics::JobLoad> Loads() {
     std::vector<metrics::JobLoad> loads;
     for (const JobLanes::LaneLoad& load : lanes_.Loads()) {
-      loads.push_back({ClassOf(load.device), WordOf(load.priority), load.waiting, load.running});
+      loads.push_back({cards_.ClassAliasOf(load.device), WordOf(load.priority), load.waiting, load.running});
     }
     return loads;
   }
 
   void CountWait(const LiveOperation& live, const std::string& device, trials::Priority priority) {
     const std::optional<absl::Duration> waited = live.waited();
-    if (metrics_ != nullptr && waited.has_value()) metrics_->Waited(ClassOf(device), WordOf(priority), *waited);
+    if (metrics_ != nullptr && waited.has_value())
+      metrics_->Waited(cards_.ClassAliasOf(device), WordOf(priority), *waited);
   }
 
   absl::StatusOr<std::vector<const v1::Device*>> CardsHere(const std::string& names) override {
     const absl::StatusOr<std::vector<trials::DeviceSlot*>> slots = SlotsFor(names);
     if (!slots.ok()) return slots.status();
-    return CardsOf(*slots);
+    return cards_.CardsOf(*slots);
   }
 
   void BeginPart(const Operations::Started& started, const Operations::Wanted& wanted) override {
@@ -517,7 +439,7 @@ class JobTuner : public Tuner, private Claims::Taker, private LiveParts::Owner {
     if (!live->stop_token().stop_requested()) {
       const bool of_class = whose == WhoseJob::kAnyHosts || whose == WhoseJob::kWhoBegins;
       const bool may_go = of_class && !device.empty() && absl::IsFailedPrecondition(fill.status());
-      if (may_go && !slots_.at(device)->Available().ok()) {
+      if (may_go && !cards_.At(device).Available().ok()) {
         return operations_.LeaveToOthers(live, WhyNotHere(fill.status()));
       }
       End(live, v1::Operation::STATE_FAILED, fill.status());
@@ -568,7 +490,7 @@ class JobTuner : public Tuner, private Claims::Taker, private LiveParts::Owner {
   store::Store& store_;
   const catalog::Host& host_;
   const std::map<store::JobKind, const JobKind*> kinds_;
-  std::map<std::string, std::unique_ptr<trials::DeviceSlot>> slots_;
+  const HostCards cards_;
   const std::string holder_;
   metrics::Jobs* const metrics_;
   Operations operations_;

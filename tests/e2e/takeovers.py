@@ -11,7 +11,7 @@ import fleet_audit
 
 TTL = 20.0  # seconds: of a lease, from when it was last renewed
 LATE = 5.0  # after its end, what claiming takes at most
-JOBS_AT_ONCE = 1  # of a host with one card (JobLanes::HasRoom in server/jobs/job_lanes.h)
+JOBS_AT_ONCE = 1  # of a host with one card (JobLanes::HasRoom in server/jobs/cards/job_lanes.h)
 
 
 @dataclasses.dataclass

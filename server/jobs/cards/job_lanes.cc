@@ -1,4 +1,4 @@
-#include "server/jobs/job_lanes.h"
+#include "server/jobs/cards/job_lanes.h"
 
 #include <algorithm>
 #include <utility>

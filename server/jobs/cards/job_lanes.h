@@ -5,8 +5,8 @@
 // A job that waits, for its thread or for the device, is told how many jobs of its device go before it: all of the
 // lanes before its own do, whether they have begun or not. One for several devices is told of the lane where they are
 // fewest.
-#ifndef ATTUNE_SERVER_JOBS_JOB_LANES_H_
-#define ATTUNE_SERVER_JOBS_JOB_LANES_H_
+#ifndef ATTUNE_SERVER_JOBS_CARDS_JOB_LANES_H_
+#define ATTUNE_SERVER_JOBS_CARDS_JOB_LANES_H_
 
 #include <condition_variable>
 #include <cstdint>
@@ -145,4 +145,4 @@ class JobLanes {
 
 }  // namespace attune::jobs
 
-#endif  // ATTUNE_SERVER_JOBS_JOB_LANES_H_
+#endif  // ATTUNE_SERVER_JOBS_CARDS_JOB_LANES_H_
