@@ -1,6 +1,9 @@
 #include "server/catalog/fleet.h"
 
+#include <memory>
+
 #include "gtest/gtest.h"
+#include "server/catalog/host.h"
 
 namespace attune::catalog {
 namespace {
@@ -49,6 +52,19 @@ TEST(Fleet, ClassesOfHostsThatAreAwayAreKnownBehindThoseOfLiveOnes) {
   EXPECT_EQ(fleet.FindClass("99998888")->id(), "l4-9999");
   ASSERT_NE(fleet.FindClass("h200"), nullptr) << "a daemon that starts meanwhile answers for it";
   EXPECT_FALSE(fleet.FindCard("hosts/c/devices/cuda:1").has_value());
+}
+
+TEST(Fleet, ANameIsAClassOfItWhereItIsNoCardHere) {
+  Host host;
+  host.devices = {kL4};
+  host.devices.front().set_class_alias("ada");  // as this host alone calls it
+  EXPECT_EQ(FleetClassNamed(host, "ada"), nullptr) << "there is no fleet";
+  host.fleet = std::make_shared<Fleet>();
+  host.fleet->Set({HostWith("a", {kL4}), HostWith("b", {kH200})});
+  EXPECT_EQ(FleetClassNamed(host, "ada"), host.fleet->FindClass(kL4.fingerprint()));
+  EXPECT_EQ(FleetClassNamed(host, "h200"), host.fleet->FindClass(kH200.fingerprint())) << "of another host";
+  EXPECT_EQ(FleetClassNamed(host, "cuda:0"), nullptr) << "a card";
+  EXPECT_EQ(FleetClassNamed(host, "a100"), nullptr);
 }
 
 TEST(Fleet, AClassThatIsGoneIsStillKnownAndListedNoLonger) {

@@ -27,6 +27,14 @@ std::vector<const v1::Device*> DevicesNamed(const Host& host, absl::string_view 
   return named;
 }
 
+const v1::Device* FleetClassNamed(const Host& host, absl::string_view name) {
+  if (host.fleet == nullptr) return nullptr;
+  const std::vector<const v1::Device*> here = DevicesHere(host, name);
+  if (here.empty()) return host.fleet->FindClass(name);
+  // Other hosts may have another alias for it.
+  return here.front()->class_alias() == name ? host.fleet->FindClass(here.front()->fingerprint()) : nullptr;
+}
+
 std::vector<const v1::Device*> DevicesListed(const Host& host, absl::string_view names) {
   std::set<const v1::Device*> named;
   for (const absl::string_view name : absl::StrSplit(names, ',')) {

@@ -31,6 +31,11 @@ std::vector<const v1::Device*> DevicesHere(const Host& host, absl::string_view n
 // The same, and of a class that other hosts alone have cards of, or had, the device that stands for any of them.
 std::vector<const v1::Device*> DevicesNamed(const Host& host, absl::string_view name);
 
+// The device that stands for the class which `name` is the alias of, here or, where nothing here has that name, on
+// other hosts, on whichever of them its cards are. Null where it names a card, or nothing, and where no other has the
+// store open.
+const v1::Device* FleetClassNamed(const Host& host, absl::string_view name);
+
 // The devices that a sweep's plan names, each once, in the host's order: those of several names with commas between, or
 // all ("all"). A name that nothing here has adds none.
 std::vector<const v1::Device*> DevicesListed(const Host& host, absl::string_view names);

@@ -239,7 +239,7 @@ class JobTuner : public Tuner, private Claims::Taker, private LiveParts::Owner {
     const absl::StatusOr<JobTerms> terms = kind.Terms(request);
     if (!terms.ok()) return terms.status();
     if (shared_ && IsShared(id, *terms)) {
-      const v1::Device* const of_class = cards_.ClassNamed(terms->device);
+      const v1::Device* const of_class = catalog::FleetClassNamed(host_, terms->device);
       if (of_class != nullptr) return StartForClass(id, request, *of_class, asker);
       const bool here = !catalog::DevicesHere(host_, terms->device).empty();
       const std::optional<catalog::FleetCard> card = here ? std::nullopt : host_.fleet->FindCard(terms->device);
@@ -398,8 +398,8 @@ class JobTuner : public Tuner, private Claims::Taker, private LiveParts::Owner {
 
   void CountWait(const LiveOperation& live, const std::string& device, trials::Priority priority) {
     const std::optional<absl::Duration> waited = live.waited();
-    if (metrics_ != nullptr && waited.has_value())
-      metrics_->Waited(cards_.ClassAliasOf(device), WordOf(priority), *waited);
+    if (metrics_ == nullptr || !waited.has_value()) return;
+    metrics_->Waited(cards_.ClassAliasOf(device), WordOf(priority), *waited);
   }
 
   absl::StatusOr<std::vector<const v1::Device*>> CardsHere(const std::string& names) override {

@@ -80,10 +80,4 @@ std::string HostCards::ClassAliasOf(const std::string& card) const {
   return found == nullptr ? "" : found->class_alias();
 }
 
-const v1::Device* HostCards::ClassNamed(const std::string& name) const {
-  const std::vector<const v1::Device*> here = catalog::DevicesHere(host_, name);
-  if (here.empty()) return host_.fleet->FindClass(name);
-  return here.front()->class_alias() == name ? host_.fleet->FindClass(here.front()->fingerprint()) : nullptr;
-}
-
 }  // namespace attune::jobs

@@ -56,10 +56,6 @@ class HostCards {
   // What requests call its class; empty when `card` is none of this host's.
   std::string ClassAliasOf(const std::string& card) const;
 
-  // The class that `name` stands for among all hosts of the fleet, which this host is one of; null where it names a
-  // card, or no class.
-  const v1::Device* ClassNamed(const std::string& name) const;
-
  private:
   const catalog::Host& host_;
   Slots slots_;
